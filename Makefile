@@ -1,0 +1,51 @@
+# Every target is meant to be run as it is, here and by the checks. `make` alone prints this list.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+# The linter lives in a module of its own (.ci/tools), so that go.mod lists only what the product is built of.
+LINT    := $(GO) tool -modfile=.ci/tools/go.mod golangci-lint
+# How long each fuzz target runs.
+FUZZTIME ?= 30s
+IMAGE   ?= gpustack-gateway:$(VERSION)
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test lint bench fuzz image test-agents clients
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Run a demo on loopback: the gateway before simulated engines, with commands to try
+	$(GO) run -ldflags '$(LDFLAGS)' ./cmd/gpustack-gateway demo
+
+build: ## Build the static binary bin/gpustack-gateway
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/gpustack-gateway ./cmd/gpustack-gateway
+
+test: clients ## Run every test under the race detector, allocation tests, and each benchmark once
+	$(GO) test -race -timeout 10m ./...
+	$(GO) test -run 'Alloc' -bench . -benchtime 1x ./...
+
+clients: internal/clienttest/node_modules/.package-lock.json
+
+# npm writes this file last, so it stands for a complete installation.
+internal/clienttest/node_modules/.package-lock.json: internal/clienttest/package-lock.json
+	cd internal/clienttest && npm ci --silent
+	@touch $@
+
+test-agents: ## Run Codex, Claude Code and opencode through the gateway (installs about 1 GB)
+	GATEWAY_TEST_AGENTS=1 $(GO) test -count=1 -v -timeout 20m -run TestAgents ./internal/clienttest
+
+lint: ## Check formatting, vet, lint rules and go.mod
+	@test -z "$$(gofmt -l cmd gateway lb plugins route openai internal)" || { gofmt -d cmd gateway lb plugins route openai internal; exit 1; }
+	$(GO) vet ./...
+	$(LINT) run
+	$(GO) mod tidy -diff
+
+bench: ## Run the Go benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## Run each fuzz target for FUZZTIME (30s)
+	.ci/fuzz $(FUZZTIME)
+
+image: ## Build the container image with docker
+	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
