@@ -44,7 +44,7 @@ type Preparer interface {
 // Follower is a Voter that learns from the choice. Picked is called once a successful pick, must not wait or keep what
 // it is given, and never allocates in the ordinary case.
 type Follower interface {
-	Picked(p *Picked)
+	Picked(p Picked)
 }
 
 // Picked tells a Follower what was chosen.
