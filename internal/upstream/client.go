@@ -150,19 +150,18 @@ type Pool struct {
 
 // Get returns an idle connection or makes one. With fresh it always makes one. It returns early when ctx ends. Errors
 // are *Error of stage Dial.
-func (p *Pool) Get(ctx func() context.Context, connect time.Duration, fresh bool) (*Conn, error) {
+func (p *Pool) Get(ctx context.Context, connect time.Duration, fresh bool) (*Conn, error) {
 	if !fresh {
 		if c := p.take(time.Now().Add(-IdleConn)); c != nil {
 			return c, nil
 		}
 	}
-	d := ctx()
 	if connect > 0 {
 		var cancel context.CancelFunc
-		d, cancel = context.WithTimeout(d, connect)
+		ctx, cancel = context.WithTimeout(ctx, connect)
 		defer cancel()
 	}
-	c, err := p.dial(d)
+	c, err := p.dial(ctx)
 	if err != nil {
 		return nil, &Error{Stage: Dial, Err: err}
 	}

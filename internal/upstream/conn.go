@@ -176,9 +176,9 @@ func (c *Conn) growHead() error {
 		return ErrHeadTooLarge
 	}
 	bigger := make([]byte, min(MaxHead, 4*len(c.buf)))
-	copy(bigger, c.buf[:c.w])
+	n := copy(bigger, c.buf[:c.w])
 	c.dropBuffer()
-	c.buf = bigger
+	c.buf, c.w = bigger, n
 	return nil
 }
 

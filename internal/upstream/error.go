@@ -64,3 +64,9 @@ var (
 	// ErrChunk is the cause when the chunked framing of a body is broken.
 	ErrChunk = errors.New("the chunked framing is broken")
 )
+
+// IsStale reports whether err is an *Error of a connection that had been closed while it was idle.
+func IsStale(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Stale
+}

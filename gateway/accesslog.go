@@ -1,0 +1,65 @@
+package gateway
+
+import "time"
+
+// Outcome is how a request ended, as the access log says it.
+type Outcome uint8
+
+// The outcomes.
+const (
+	ok              Outcome = iota // an answer was passed on to its end
+	clientClosed                   // the client left, or stopped reading, before that
+	upstreamError                  // no upstream answered, or the answer that was passed on says that the upstream failed
+	upstreamAborted                // the answer broke off after part of it had been passed on
+	rejected                       // the gateway refused the request
+	internalError                  // a fault of the gateway
+)
+
+var outcomes = [...]string{"ok", "client_closed", "upstream_error", "upstream_aborted", "rejected", "internal_error"}
+
+func (o Outcome) String() string { return outcomes[o] }
+
+// statusClientClosed is what the log says of a client that left before a status was sent; nginx made the number known.
+const statusClientClosed = 499
+
+// log writes the request's line of the access log: never a secret, never what was asked or answered.
+func (x *exchange) log(now time.Time) {
+	e := x.gateway.log.Info()
+	if e == nil {
+		return
+	}
+	status := x.status
+	if status == 0 && x.outcome == clientClosed {
+		status = statusClientClosed
+	}
+	e.Bytes("request_id", x.id)
+	if x.endpoint != nil {
+		e.Str("endpoint", x.endpoint.Name)
+	}
+	if name := x.caller.Name(); name != "" {
+		e.Str("key", name)
+	}
+	if x.route != nil {
+		e.Str("route", x.route.Name).Str("route_by", x.route.By.String())
+	}
+	if x.to != nil {
+		e.Str("target", x.to.Target).Str("instance", x.to.Instance)
+	}
+	if by := x.lease.By(); by != "" {
+		e.Str("decided_by", by)
+	}
+	e.Int("status", status).Stringer("outcome", x.outcome).Int("attempts", x.attempts)
+	if x.fallback {
+		e.Bool("fallback", true)
+	}
+	if !x.first.IsZero() {
+		e.Float64("first_byte_ms", ms(x.first.Sub(x.start)))
+	}
+	e.Float64("total_ms", ms(now.Sub(x.start))).Int("bytes_in", x.received).Int64("bytes_out", x.written).Bool("stream", x.stream)
+	if x.lastErr != nil {
+		e.AnErr("cause", x.lastErr)
+	}
+	e.Msg("request")
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

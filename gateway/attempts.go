@@ -1,0 +1,208 @@
+package gateway
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/gpustack/gpustack-gateway/internal/upstream"
+	"github.com/gpustack/gpustack-gateway/lb"
+	"github.com/gpustack/gpustack-gateway/route"
+)
+
+// forward gets the request answered: by a candidate, by the next best one while nothing has been passed on, by the
+// fallback targets in the order written. What the client gets in the end is the first answer that is not to be retried,
+// else the last real one, else an error that says why there is none.
+func (x *exchange) forward() {
+	r := x.route
+	x.client.stall = r.Timeouts.ClientStall
+	x.request.Endpoint, x.request.Call, x.request.Header = x.endpoint, &x.call, &x.ctx.Request.Header
+	r.Pool.Prepare((*whileThere)(x.client), &x.request, x.start)
+
+	budget := r.Retry.MaxAttempts
+	if len(r.Fallbacks) > 0 && budget > 1 {
+		budget-- // the last attempt is kept for a fallback target
+	}
+	if x.tryPool(r.Pool, r.Upstreams, budget) {
+		return
+	}
+	for i := range r.Fallbacks {
+		f := &r.Fallbacks[i]
+		if status, answered := x.lastStatus(); answered && !f.Codes.Has(status) {
+			continue
+		}
+		x.fallback = true
+		if x.tryPool(f.Pool, f.Upstreams, r.Retry.MaxAttempts) {
+			return
+		}
+	}
+	x.settle()
+}
+
+// lastStatus is the status that stands so far: of the last real answer, or of the refusal when every instance is full.
+// There is none when nobody answered.
+func (x *exchange) lastStatus() (status int, answered bool) {
+	if x.isKept {
+		return x.kept.StatusCode(), true
+	}
+	if x.refusal != nil && x.refusal.Code == codeMaxInflight {
+		return x.refusal.Status, true
+	}
+	return 0, false
+}
+
+// tryPool tries candidates of a pool until one gives an answer that stands, or none is left, or the budget of attempts
+// is used up. It returns true when the request is over: answered, or its client gone.
+func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over bool) {
+	for x.attempts < budget && x.mayTry() {
+		now := time.Now()
+		if err := p.Pick(&x.request, &x.lease, now); err != nil {
+			if !x.isKept && x.lastErr == nil && x.refusal == nil {
+				x.refusal = notPicked(err, p, x.route, now)
+			}
+			return false
+		}
+		x.attempts++
+		x.health = lb.Neutral
+		if over := x.attempt(&ups[x.lease.Index()]); over {
+			return true
+		}
+		x.request.Tried(x.lease.Index())
+		x.lease.Done(x.health, time.Now())
+		if x.client.left() {
+			x.outcome = clientClosed
+			return true
+		}
+		if x.isKept && !x.route.Retry.StatusCodes.Has(x.kept.StatusCode()) {
+			return false // no reason to try another candidate, but perhaps a fallback target
+		}
+	}
+	return false
+}
+
+// mayTry reports whether another attempt may begin now.
+func (x *exchange) mayTry() bool {
+	if x.client.left() {
+		return false
+	}
+	deadline := x.route.Retry.Deadline
+	return x.attempts == 0 || deadline <= 0 || time.Since(x.start) < deadline
+}
+
+// attempt sends the request to one upstream and reads the head of its answer. It returns true if the request is over:
+// the answer stands and is on its way down, or the client has gone.
+func (x *exchange) attempt(to *route.Upstream) (over bool) {
+	x.to = to
+	if err := x.roundTrip(to); err != nil {
+		return x.failed(err)
+	}
+	switch x.head.StatusCode() {
+	case fasthttp.StatusBadGateway, fasthttp.StatusServiceUnavailable, fasthttp.StatusGatewayTimeout:
+		x.health = lb.Failed
+	default:
+		x.health = lb.Served
+	}
+	if x.wouldRetry(x.head.StatusCode()) {
+		kept, err := x.keep()
+		if err != nil {
+			return x.failed(err)
+		}
+		if kept {
+			return false
+		}
+	}
+	if err := x.hold(); err != nil {
+		return x.failed(err)
+	}
+	x.commit()
+	return true
+}
+
+// failed notes an attempt that gave no answer.
+func (x *exchange) failed(err error) (over bool) {
+	x.releaseUpstream()
+	if x.client.left() {
+		x.outcome, x.health = clientClosed, lb.Neutral
+		return true
+	}
+	x.health, x.lastErr = lb.Failed, err
+	x.gateway.log.Debug().Bytes("request_id", x.id).Str("route", x.route.Name).Str("target", x.to.Target).
+		Str("instance", x.to.Instance).Int("attempt", x.attempts).Err(err).Msg("an attempt failed")
+	return false
+}
+
+// wouldRetry reports whether somebody else might be asked after an answer with this status.
+func (x *exchange) wouldRetry(status int) bool {
+	r := x.route
+	if x.attempts >= r.Retry.MaxAttempts {
+		return false
+	}
+	if r.Retry.StatusCodes.Has(status) {
+		return true
+	}
+	for i := range r.Fallbacks {
+		if r.Fallbacks[i].Codes.Has(status) {
+			return true
+		}
+	}
+	return false
+}
+
+// roundTrip sends the request and reads the head of the answer into x.head. A connection that turns out to have been
+// closed while it was idle costs no attempt: the request is sent once more on a fresh one.
+func (x *exchange) roundTrip(to *route.Upstream) error {
+	r := x.route
+	limits := upstream.Limits{Connect: r.Timeouts.Connect, FirstByte: r.Timeouts.FirstByte, Idle: r.Timeouts.Idle}
+	pool := x.gateway.upstream.Pool(upstream.Addr{Host: to.Address.Host, TLS: to.Address.TLS})
+	from, until := x.call.ModelSpan()
+	x.model = x.call.EncodeModel(x.model[:0], to.Model)
+	x.writeHead(to, len(x.body)-(until-from)+len(x.model))
+	x.answer, x.whole, x.first = x.answer[:0], false, time.Time{}
+
+	for fresh := false; ; fresh = true {
+		up, err := pool.Get((*whileThere)(x.client), limits.Connect, fresh)
+		if err != nil {
+			return err
+		}
+		if !x.client.attach(up) {
+			up.Abort()
+			return &upstream.Error{Stage: upstream.Dial, Err: upstream.ErrAborted}
+		}
+		x.up = up
+		x.head.Reset()
+		err = up.RoundTrip(fasthttp.MethodPost, x.head, limits, x.out, x.body[:from], x.model, x.body[until:])
+		if err == nil {
+			return nil
+		}
+		if !upstream.IsStale(err) {
+			return err
+		}
+		x.releaseUpstream()
+	}
+}
+
+// writeHead writes the head of the request for one upstream into x.out: its address and credential, and what of the
+// client's own headers crosses.
+func (x *exchange) writeHead(to *route.Upstream, length int) {
+	if len(x.shared) == 0 {
+		x.shared = appendRequestHeaders(x.shared, &x.ctx.Request.Header, x.decoded)
+		x.shared = appendHeader(x.shared, requestIDHeader, x.id)
+	}
+	b := append(x.out[:0], "POST "...)
+	b = append(b, to.Address.BasePath...)
+	b = append(b, x.endpoint.Path...)
+	if query := x.ctx.URI().QueryString(); len(query) > 0 {
+		b = append(append(b, '?'), query...)
+	}
+	b = append(b, " HTTP/1.1\r\n"...)
+	b = appendHeader(b, "Host", to.Address.Authority)
+	if to.Header != "" {
+		b = appendHeader(b, to.Header, to.Credential.Reveal())
+	}
+	b = append(b, "Content-Length: "...)
+	b = strconv.AppendInt(b, int64(length), 10)
+	b = append(b, "\r\n"...)
+	b = append(b, x.shared...)
+	x.out = append(b, "\r\n"...)
+}

@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/gpustack/gpustack-gateway/internal/upstream"
+)
+
+// client is a client's connection: what is being done for it, and the limits on a peer that is slow to send or to read.
+// It serves one request at a time.
+type client struct {
+	net.Conn
+	set   *clients
+	token uint64 // of the hang-up watch
+
+	limits Limits
+	stall  time.Duration // of the route that is being served; how long one write may take
+
+	// How long a request may take to arrive. Used by the goroutine that reads only.
+	readBy   time.Time // the deadline that was asked for
+	armedBy  time.Time // the deadline that is set
+	received int64     // bytes since it was asked for
+
+	writeBy time.Time // the write deadline that is set
+
+	mu      sync.Mutex
+	gone    bool            // the client has left, or the gateway cuts it off
+	up      *upstream.Conn  // the round trip that is on for it
+	ctx     context.Context //nolint:containedctx // made when a request has to wait for something, ended with the request
+	cancel  context.CancelFunc
+	closing sync.Once
+}
+
+// PeerGone ends whatever is being done for a client that has left.
+func (c *client) PeerGone() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gone = true
+	if c.up != nil {
+		c.up.Abort()
+	}
+	if c.cancel != nil {
+		c.cancel()
+	}
+}
+
+// left reports whether the client has gone.
+func (c *client) left() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gone
+}
+
+// attach makes up the round trip that ends when the client leaves. It returns false if the client has already left.
+func (c *client) attach(up *upstream.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone {
+		return false
+	}
+	c.up = up
+	return true
+}
+
+// detach ends that: from here on the client's leaving does not touch the upstream's connection.
+func (c *client) detach() {
+	c.mu.Lock()
+	c.up = nil
+	c.mu.Unlock()
+}
+
+// context returns a context that ends when the client leaves or the request is over.
+func (c *client) context() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx == nil {
+		c.ctx, c.cancel = context.WithCancel(context.Background())
+		if c.gone {
+			c.cancel()
+		}
+	}
+	return c.ctx
+}
+
+// whileThere is a client as a context that ends when the client leaves or the request is over. A context is made only
+// if somebody waits for it, which most requests never do.
+type whileThere client
+
+func (w *whileThere) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (w *whileThere) Done() <-chan struct{}       { return (*client)(w).context().Done() }
+func (w *whileThere) Err() error                  { return (*client)(w).context().Err() }
+func (w *whileThere) Value(any) any               { return nil }
+
+// release forgets the request that was being served.
+func (c *client) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.up = nil
+	if c.cancel != nil {
+		c.cancel()
+		c.ctx, c.cancel = nil, nil
+	}
+}
+
+// SetReadDeadline is how the HTTP server says that a request may take until t to arrive. The time grows with what
+// arrives: see Read.
+func (c *client) SetReadDeadline(t time.Time) error {
+	c.readBy, c.armedBy, c.received = t, t, 0
+	return c.Conn.SetReadDeadline(t)
+}
+
+// Read gives a request the time that its bytes take at Limits.MinRate, beyond the time that any request has. A peer that
+// drips bytes gains next to nothing by it; a large upload over a slow line gets what it needs.
+func (c *client) Read(p []byte) (int, error) {
+	if earned := time.Duration(c.received) * time.Second / time.Duration(c.limits.MinRate); !c.readBy.IsZero() {
+		if by := c.readBy.Add(earned); by.Sub(c.armedBy) > time.Second {
+			c.armedBy = by
+			if err := c.Conn.SetReadDeadline(by); err != nil {
+				return 0, err
+			}
+		}
+	}
+	n, err := c.Conn.Read(p)
+	c.received += int64(n)
+	return n, err
+}
+
+// Write bounds each write by the stall limit of the route, so that a client that stops reading is let go. As with the
+// limits of upstreams, a deadline between the limit and an eighth more is left as it is.
+func (c *client) Write(p []byte) (int, error) {
+	stall := c.stall
+	if stall <= 0 {
+		stall = c.limits.Stall
+	}
+	now := time.Now()
+	if c.writeBy.Before(now.Add(stall)) || c.writeBy.After(now.Add(stall+stall/8)) {
+		c.writeBy = now.Add(stall + stall/8)
+		if err := c.Conn.SetWriteDeadline(c.writeBy); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Write(p)
+}
+
+// Close closes the connection once and takes it off the books.
+func (c *client) Close() error {
+	err := net.ErrClosed
+	c.closing.Do(func() {
+		c.set.remove(c)
+		err = c.Conn.Close()
+	})
+	return err
+}
+
+// NetConn lets the hang-up watch find the socket.
+func (c *client) NetConn() net.Conn { return c.Conn }
+
+// clientOf returns the client behind what the HTTP server calls its connection.
+func clientOf(c net.Conn) *client {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		if cl, ok := t.NetConn().(*client); ok { // TLS over a client
+			return cl
+		}
+	}
+	cl, _ := c.(*client)
+	return cl
+}

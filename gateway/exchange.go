@@ -1,0 +1,178 @@
+package gateway
+
+import (
+	"encoding/hex"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/gpustack/gpustack-gateway/internal/upstream"
+	"github.com/gpustack/gpustack-gateway/lb"
+	"github.com/gpustack/gpustack-gateway/openai"
+	"github.com/gpustack/gpustack-gateway/route"
+)
+
+// exchange is one request's belongings. It is taken by begin and given back by end, which returns everything it holds.
+type exchange struct {
+	gateway *Gateway
+
+	// Memory that the next request uses again.
+	id       []byte // the request's id, as logs and errors name it
+	call     openai.Call
+	request  lb.Request
+	lease    lb.Lease
+	head     *fasthttp.ResponseHeader // of the answer at hand
+	answer   []byte                   // the part of its body that is held back
+	out      []byte                   // the request's head, as it is sent upstream
+	shared   []byte                   // the part of it that all attempts share
+	model    []byte                   // the model's name, as it is sent upstream
+	kept     *fasthttp.ResponseHeader // head and body of the last answer that was put aside while others are asked
+	keptBody []byte
+
+	state
+}
+
+// state is what an exchange knows of its one request.
+type state struct {
+	ctx      *fasthttp.RequestCtx
+	client   *client
+	snapshot *route.Snapshot // loaded once: a reload does not change a request that has begun
+	start    time.Time
+
+	endpoint  *openai.Endpoint
+	item      []byte
+	dialect   openai.Dialect
+	caller    route.Caller
+	callerErr error
+	presented bool // a key was presented
+	body      []byte
+	decoded   bool // body is not what was sent: its compression has been taken off
+	route     *route.Route
+
+	up       *upstream.Conn // the round trip that is on
+	to       *route.Upstream
+	health   lb.Outcome // what the lease is given back with
+	attempts int
+	fallback bool          // a fallback target serves
+	lastErr  error         // of the last attempt that gave no answer
+	refusal  *openai.Error // why no candidate could be picked
+	isKept   bool
+	keptFrom *route.Upstream
+	whole    bool // answer is all of the body
+
+	streaming bool // the answer is being passed on after the handler has returned
+	stream    bool // an event stream was asked for
+	outcome   Outcome
+	status    int
+	first     time.Time // when the first byte of the answer's body came
+	received  int       // bytes of the request's body
+	written   int64     // bytes of the answer's body that were passed on
+}
+
+func newExchange(g *Gateway) *exchange {
+	return &exchange{gateway: g, head: new(fasthttp.ResponseHeader), kept: new(fasthttp.ResponseHeader)}
+}
+
+// keepBytes is the largest buffer that an exchange keeps for the next request.
+const keepBytes = 16 << 10
+
+// end gives back what the exchange holds and writes its line of the access log. It is called once, by whoever ends the
+// request: the handler, or the body stream that runs after it.
+func (x *exchange) end() {
+	x.releaseUpstream()
+	now := time.Now()
+	if x.lease.Held() {
+		x.lease.Done(x.health, now)
+	}
+	x.client.release()
+	x.log(now)
+	x.recycle()
+}
+
+// recycle makes the exchange ready for another request.
+func (x *exchange) recycle() {
+	g := x.gateway
+	x.state = state{}
+	x.call.Reset()
+	x.request.Reset()
+	x.head.Reset()
+	x.kept.Reset()
+	x.answer, x.keptBody, x.out, x.shared = reusable(x.answer), reusable(x.keptBody), reusable(x.out), reusable(x.shared)
+	g.exchanges.Put(x)
+	g.active.Add(-1)
+}
+
+func reusable(b []byte) []byte {
+	if cap(b) > keepBytes {
+		return nil
+	}
+	return b[:0]
+}
+
+// releaseUpstream ends the round trip, if one is on.
+func (x *exchange) releaseUpstream() {
+	if x.up == nil {
+		return
+	}
+	x.client.detach()
+	x.up.Release()
+	x.up = nil
+}
+
+// setID names the request: as the client does, if that is usable, else at random.
+func (x *exchange) setID(given []byte) {
+	if saneID(given) {
+		x.id = append(x.id[:0], given...)
+		return
+	}
+	var raw [16]byte
+	for i := range 2 {
+		for r, j := x.gateway.rand(), 0; j < 8; j++ {
+			raw[8*i+j] = byte(r >> (8 * j))
+		}
+	}
+	x.id = hex.AppendEncode(x.id[:0], raw[:])
+}
+
+// refuse answers with an error of the gateway's own.
+func (x *exchange) refuse(e *openai.Error) {
+	x.outcome, x.status = rejected, e.Status
+	x.writeError(e)
+}
+
+// writeError renders an error in the dialect of the API that was called.
+func (x *exchange) writeError(e *openai.Error) {
+	h := &x.ctx.Response.Header
+	x.ctx.Response.Reset()
+	h.SetStatusCode(e.Status)
+	h.SetContentType("application/json")
+	x.writeID(h)
+	if e.Allow != "" {
+		h.Set("Allow", e.Allow)
+	}
+	if e.RetryAfter > 0 {
+		h.SetBytesV("Retry-After", fasthttp.AppendUint(nil, e.RetryAfter))
+	}
+	if e.Status == fasthttp.StatusUnauthorized {
+		h.Set("Www-Authenticate", "Bearer")
+	}
+	x.ctx.Response.SetBodyRaw(e.Append(nil, x.dialect, string(x.id)))
+	x.written = int64(len(x.ctx.Response.Body()))
+}
+
+// writeID puts the request's id on an answer, under the names that the SDKs of both dialects read.
+func (x *exchange) writeID(h *fasthttp.ResponseHeader) {
+	h.SetBytesV(requestIDHeader, x.id)
+	if x.dialect == openai.Anthropic && len(h.Peek("Request-Id")) == 0 {
+		h.SetBytesV("Request-Id", x.id)
+	}
+}
+
+// panicked turns a panic into the failure of this one request.
+func (x *exchange) panicked(p any, stack []byte) {
+	x.gateway.log.Error().Bytes("request_id", x.id).Interface("panic", p).Bytes("stack", stack).Msg("a request failed on a fault of the gateway")
+	x.streaming = false
+	x.refuse(&openai.Error{Status: fasthttp.StatusInternalServerError, Type: "server_error", Code: codeInternal,
+		Message: "The gateway failed to handle the request; its log has the details under this request's id."})
+	x.outcome = internalError
+}

@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/gpustack/gpustack-gateway/openai"
+)
+
+const requestIDHeader = "X-Request-Id"
+
+// dropRequestHeader reports whether a client's header stays here. Names are in canonical form.
+//
+// What describes the connection or the framing is made anew (RFC 9110, section 7.6.1), and so is the address. The
+// client's credentials and cookies are for the gateway alone; Expect has been answered by it.
+func dropRequestHeader(name []byte) bool {
+	switch string(name) {
+	case "Host", "Content-Length", "Expect",
+		"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
+		"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Proxy-Authorization", "Cookie", "Cookie2",
+		"X-Gpustack-Auth-Token", "X-Gpustack-Access-Key", "X-Gpustack-Key-Ref",
+		requestIDHeader:
+		return true
+	}
+	return false
+}
+
+// dropResponseHeader reports whether an upstream's header stays here: the connection's own, the framing, and cookies,
+// which would come back to an upstream that was never to see any.
+func dropResponseHeader(name []byte) bool {
+	switch string(name) {
+	case "Content-Length", "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade", "Set-Cookie", "Set-Cookie2", "X-Gpustack-Route-By", "X-Gpustack-Target", "X-Gpustack-Instance":
+		return true
+	}
+	return false
+}
+
+// named reports whether a Connection header lists a header's name: such a one is for the next hop only.
+func named(connection [][]byte, name []byte) bool {
+	for _, list := range connection {
+		for token := range bytes.SplitSeq(list, []byte(",")) {
+			if bytes.EqualFold(bytes.TrimSpace(token), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// appendRequestHeaders appends the client's headers that cross, as lines.
+func appendRequestHeaders(dst []byte, h *fasthttp.RequestHeader, decoded bool) []byte {
+	connection := h.PeekAll("Connection")
+	for name, value := range h.All() {
+		if dropRequestHeader(name) || decoded && string(name) == "Content-Encoding" || len(connection) > 0 && named(connection, name) {
+			continue
+		}
+		dst = appendHeader(dst, name, value)
+	}
+	return dst
+}
+
+// copyResponseHeaders copies the upstream's headers that cross. The status is not touched.
+func copyResponseHeaders(dst, src *fasthttp.ResponseHeader) {
+	connection := src.PeekAll("Connection")
+	for name, value := range src.All() {
+		if dropResponseHeader(name) || len(connection) > 0 && named(connection, name) {
+			continue
+		}
+		dst.AddBytesKV(name, value)
+	}
+}
+
+func appendHeader[N, V string | []byte](dst []byte, name N, value V) []byte {
+	dst = append(dst, name...)
+	dst = append(dst, ": "...)
+	dst = append(dst, value...)
+	return append(dst, "\r\n"...)
+}
+
+// credential returns the secret that a request presents: a bearer token (the scheme in any case), or x-api-key. One
+// header twice, or both with different secrets, is an error: which of them counts must not be a guess.
+func credential(h *fasthttp.RequestHeader) ([]byte, *openai.Error) {
+	authorization, err := single(h, "Authorization")
+	if err != nil {
+		return nil, err
+	}
+	key, err := single(h, "X-Api-Key")
+	if err != nil {
+		return nil, err
+	}
+	var bearer []byte
+	if len(authorization) > 0 {
+		scheme, token, _ := bytes.Cut(authorization, []byte(" "))
+		if !bytes.EqualFold(scheme, []byte("Bearer")) {
+			return nil, ambiguousKey("The Authorization header must be of the form 'Bearer KEY'.")
+		}
+		bearer = bytes.Trim(token, " \t")
+	}
+	switch {
+	case len(bearer) == 0:
+		return key, nil
+	case len(key) > 0 && !bytes.Equal(bearer, key):
+		return nil, ambiguousKey("Authorization and x-api-key hold different keys; send one of them.")
+	}
+	return bearer, nil
+}
+
+func single(h *fasthttp.RequestHeader, name string) ([]byte, *openai.Error) {
+	values := h.PeekAll(name)
+	switch len(values) {
+	case 0:
+		return nil, nil
+	case 1:
+		return bytes.Trim(values[0], " \t"), nil
+	}
+	return nil, ambiguousKey("The " + name + " header was sent more than once; send it once.")
+}
+
+// saneID reports whether a client's request id may be used as it is: short, and nothing that a log or a header could
+// mistake for something else.
+func saneID(id []byte) bool {
+	if len(id) == 0 || len(id) > 128 {
+		return false
+	}
+	for _, c := range id {
+		if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') && bytes.IndexByte([]byte("-_.:/+=@"), c) < 0 {
+			return false
+		}
+	}
+	return true
+}

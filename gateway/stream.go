@@ -1,0 +1,265 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/gpustack/gpustack-gateway/internal/upstream"
+	"github.com/gpustack/gpustack-gateway/lb"
+)
+
+const (
+	// maxKept is the largest body of an answer that is kept while others are asked.
+	maxKept = 64 << 10
+	// maxWhole is the largest answer that is read to its end before its head goes down, so that one that breaks off can
+	// still be had from somebody else.
+	maxWhole = 1 << 20
+	// maxWait is how long the head of an answer of unknown length, to a client that wants no stream, waits for the end of
+	// the body.
+	maxWait = 2 * time.Second
+)
+
+// errTooLong ends collect when the body is longer than wanted.
+var errTooLong = errors.New("the body is longer than is held back")
+
+// collect reads the body into x.answer until its end, its limit or the given time (the zero time: none). Complete is
+// false if the body goes on.
+func (x *exchange) collect(limit int, until time.Time) (complete bool, err error) {
+	for !x.up.Complete() {
+		if len(x.answer) >= limit {
+			return false, nil
+		}
+		p, err := x.up.NextBefore(until)
+		if errors.Is(err, upstream.ErrNotYet) {
+			return false, nil
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return false, err
+		}
+		x.noteFirst()
+		x.answer = append(x.answer, p...)
+	}
+	return true, nil
+}
+
+// keep puts an answer aside while others are asked. It returns false if that can't be done, since the answer is too
+// long or takes too long: then it stands.
+func (x *exchange) keep() (kept bool, err error) {
+	x.answer = x.answer[:0]
+	complete, err := x.collect(maxKept, time.Now().Add(maxWait))
+	if err != nil || !complete {
+		return false, err
+	}
+	x.releaseUpstream()
+	x.head, x.kept = x.kept, x.head
+	x.answer, x.keptBody = x.keptBody[:0], x.answer
+	x.isKept, x.keptFrom = true, x.to
+	return true, nil
+}
+
+// hold reads an answer to its end before anything of it is passed on, if that is what serves the client best: an answer
+// that is no stream and not too long.
+func (x *exchange) hold() error {
+	if eventStream(x.head) {
+		return nil
+	}
+	until := time.Time{}
+	if length := x.up.Length(); length > maxWhole {
+		return nil
+	} else if length < 0 {
+		if x.call.Stream() {
+			return nil
+		}
+		until = time.Now().Add(maxWait)
+	}
+	whole, err := x.collect(maxWhole, until)
+	if err != nil {
+		return err
+	}
+	if x.whole = whole; whole {
+		x.giveBack()
+	}
+	return nil
+}
+
+// giveBack ends the upstream's part: its answer is complete.
+func (x *exchange) giveBack() {
+	x.releaseUpstream()
+	x.lease.Done(x.health, time.Now())
+}
+
+func eventStream(h *fasthttp.ResponseHeader) bool {
+	return bytes.HasPrefix(h.ContentType(), []byte("text/event-stream"))
+}
+
+// commit passes an answer on. From here on nothing is retried, so the request's body is let go.
+func (x *exchange) commit() {
+	length := -1
+	if x.whole {
+		length = len(x.answer)
+	} else if n := x.up.Length(); n >= 0 && !eventStream(x.head) {
+		length = len(x.answer) + int(n)
+	}
+	x.status = x.head.StatusCode()
+	x.releaseBody()
+	x.writeAnswer(x.head, length)
+}
+
+// settle ends a request that nobody served: with the last real answer, if there was one.
+func (x *exchange) settle() {
+	switch {
+	case x.client.left():
+		x.outcome = clientClosed
+	case x.isKept:
+		x.whole, x.answer, x.keptBody = true, x.keptBody, x.answer
+		x.to, x.status = x.keptFrom, x.kept.StatusCode()
+		x.writeAnswer(x.kept, len(x.answer))
+	case x.lastErr != nil:
+		e := noAnswer(x.lastErr, x.route)
+		x.outcome, x.status = upstreamError, e.Status
+		x.writeError(e)
+	case x.refusal != nil:
+		x.refuse(x.refusal)
+	}
+}
+
+// writeAnswer hands an answer to the HTTP server, which reads it through WriteTo after the handler has returned. An event
+// stream never has a length (-1), since the server holds back what it knows the end of.
+func (x *exchange) writeAnswer(head *fasthttp.ResponseHeader, length int) {
+	resp := &x.ctx.Response
+	resp.Reset()
+	resp.Header.SetStatusCode(head.StatusCode())
+	resp.Header.SetStatusMessage(head.StatusMessage())
+	copyResponseHeaders(&resp.Header, head)
+	x.writeIDs(&resp.Header)
+	x.outcome = ok
+	if x.status >= 500 {
+		x.outcome = upstreamError
+	}
+	x.streaming = true
+	if length < 0 && !x.ctx.Request.Header.IsHTTP11() {
+		x.writeUnframed(resp)
+		return
+	}
+	// The head goes down at once; if part of the body is there already, both go in one write.
+	resp.ImmediateHeaderFlush = !x.whole && (length >= 0 || len(x.answer) == 0 && !x.up.Buffered())
+	resp.SetBodyStream(x, length)
+}
+
+// writeIDs puts the ids on an answer of an upstream: the client's own id if it gave one, else the upstream's, else ours.
+func (x *exchange) writeIDs(h *fasthttp.ResponseHeader) {
+	theirs := h.Peek(requestIDHeader)
+	if len(theirs) == 0 || saneID(x.ctx.Request.Header.Peek(requestIDHeader)) {
+		x.writeID(h)
+	}
+	if x.route.DebugHeaders {
+		h.Set("X-Gpustack-Route-By", x.route.By.String())
+		h.Set("X-Gpustack-Target", x.to.Target)
+		h.Set("X-Gpustack-Instance", x.to.Instance)
+	}
+}
+
+// SupportsBodyWriteTo tells the HTTP server that WriteTo writes what Read would read, without its buffer.
+func (x *exchange) SupportsBodyWriteTo() bool { return true }
+
+// Read is not used: the HTTP server prefers WriteTo.
+func (x *exchange) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
+
+// WriteTo passes the answer's body on: what one read of the upstream brings goes down before the next.
+func (x *exchange) WriteTo(w io.Writer) (int64, error) {
+	if x.ctx.Response.ImmediateHeaderFlush && x.ctx.Response.Header.ContentLength() >= 0 {
+		w = x.ctx.Conn() // the server would hold back what does not fill its buffer
+	}
+	if len(x.answer) > 0 {
+		if err := x.pass(w, x.answer); err != nil {
+			return x.written, err
+		}
+	}
+	if x.whole {
+		return x.written, nil
+	}
+	x.answer = nil
+	for {
+		p, err := x.up.Next()
+		if err == io.EOF {
+			return x.written, nil
+		}
+		if err != nil {
+			x.aborted(err)
+			return x.written, err
+		}
+		x.noteFirst()
+		if err := x.pass(w, p); err != nil {
+			return x.written, err
+		}
+	}
+}
+
+func (x *exchange) pass(w io.Writer, p []byte) error {
+	n, err := w.Write(p)
+	x.written += int64(n)
+	return err
+}
+
+func (x *exchange) noteFirst() {
+	if x.first.IsZero() {
+		x.first = time.Now()
+	}
+}
+
+// aborted notes that an answer broke off. The connection to the client is then cut without an end of the body, which is
+// the one sign that no client can miss.
+func (x *exchange) aborted(err error) {
+	x.outcome = upstreamAborted
+	if x.client.left() {
+		x.outcome = clientClosed
+	}
+	x.lastErr = err
+	x.health = lb.Neutral
+}
+
+// CloseWithError ends the exchange after its answer has been written, or could not be: err is nil if it was.
+func (x *exchange) CloseWithError(err error) error {
+	if err != nil && x.outcome != upstreamAborted {
+		x.outcome = clientClosed
+	}
+	x.end()
+	return nil
+}
+
+// Close ends the exchange when the server drops an answer unwritten.
+func (x *exchange) Close() error { return x.CloseWithError(net.ErrClosed) }
+
+// writeUnframed writes an answer of unknown length to a client of HTTP/1.0, which knows no chunks: the body ends with
+// the connection.
+func (x *exchange) writeUnframed(resp *fasthttp.Response) {
+	conn := x.ctx.Conn()
+	resp.Header.SetConnectionClose()
+	resp.Header.Del("Content-Length")
+	head := append([]byte(nil), resp.Header.Header()...)
+	_, err := conn.Write(head)
+	if err == nil {
+		resp.ImmediateHeaderFlush = false
+		_, err = x.WriteTo(conn)
+	}
+	if err != nil && x.outcome != upstreamAborted {
+		x.outcome = clientClosed
+	}
+	x.streaming = false
+	x.ctx.HijackSetNoResponse(true) // all is written: the server has only to close
+	x.ctx.Hijack(func(net.Conn) {})
+}
+
+// releaseBody lets the request's body go: the answer may run for half an hour.
+func (x *exchange) releaseBody() {
+	x.body = nil
+	x.ctx.Request.ReleaseBody(keepBytes)
+}
