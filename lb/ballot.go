@@ -3,6 +3,8 @@ package lb
 import (
 	"context"
 	"time"
+
+	"github.com/gpustack/gpustack-gateway/openai"
 )
 
 // Voter scores the candidates of one request. Vote must not wait, change anything outside the ballot, keep the ballot
@@ -30,9 +32,10 @@ type Ballot struct {
 type Mark [4]uint64
 
 // Marker is a Voter that takes something from the request which stays the same for all its attempts: it is worked out
-// once. It must not wait, and the mark it is given is zero.
+// once. It must not wait, and the mark it is given is zero. An error says that the request itself is bad, and where;
+// the voter must be able to vote all the same.
 type Marker interface {
-	Mark(r *Request, m *Mark)
+	Mark(r *Request, m *Mark) *openai.Error
 }
 
 // Preparer is a Voter that has to find something out first, once a request and before anything is counted: the only

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/gpustack/gpustack-gateway/openai"
 )
 
 // Why a pick can't choose.
@@ -165,6 +167,14 @@ func (p *Pool) Returns(now time.Time) (at time.Time, ok bool) {
 		}
 	}
 	return at, ok
+}
+
+// Read lets the plugins take what they go by from the request, once for all attempts, without waiting. The error is a
+// ready 400 that names the field which makes the request ambiguous: one written twice, for example. Prepare, Pick and
+// Explain read as well and don't mind.
+func (p *Pool) Read(r *Request) *openai.Error {
+	r.at(p)
+	return r.refusal
 }
 
 // Prepare lets the plugins find out what they must before they vote, and waits for them at most until ctx ends. It

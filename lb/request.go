@@ -30,7 +30,8 @@ type Request struct {
 	turned   bool // kept for all attempts: a request has one turn
 	prepared bool
 	marks    []Mark // by vote
-	notes    []any  // by vote
+	refusal  *openai.Error
+	notes    []any // by vote
 
 	ballot Ballot
 	tally  tally
@@ -39,7 +40,7 @@ type Request struct {
 // Reset makes the request ready for another one. It keeps its memory and nothing else.
 func (r *Request) Reset() {
 	r.Endpoint, r.Call, r.Header = nil, nil, nil
-	r.pool = nil
+	r.pool, r.refusal = nil, nil
 	clear(r.notes)
 	r.ballot = Ballot{}
 }
@@ -67,12 +68,14 @@ func (r *Request) at(p *Pool) {
 	}
 	r.pool = p
 	r.tried = zeroed(r.tried, len(p.candidates))
-	r.tries, r.turned, r.prepared = 0, false, false
+	r.tries, r.turned, r.prepared, r.refusal = 0, false, false, nil
 	r.marks = zeroed(r.marks, len(p.votes))
 	r.notes = zeroed(r.notes, len(p.votes))
 	for v := range p.votes {
 		if m := p.votes[v].marker; m != nil {
-			m.Mark(r, &r.marks[v])
+			if err := m.Mark(r, &r.marks[v]); r.refusal == nil {
+				r.refusal = err
+			}
 		}
 	}
 }

@@ -152,7 +152,7 @@ func draw(rand Rand, n int) int {
 func (t *tally) slack() float64 { return tolerance * t.weight }
 
 // decider returns the vote that gave the winner the most over the next best of the open candidates, and -1 if there is
-// no other or none gave it more than a tie.
+// no other or the two are tied.
 func (t *tally) decider(votes []vote, winner int) int {
 	second := -1
 	for i, total := range t.totals {
@@ -160,10 +160,10 @@ func (t *tally) decider(votes []vote, winner int) int {
 			second = i
 		}
 	}
-	if second < 0 {
+	if second < 0 || t.totals[winner]-t.totals[second] <= t.slack() {
 		return -1
 	}
-	by, most := -1, t.slack()
+	by, most := -1, 0.0
 	for v := range votes {
 		row := t.row(v)
 		if gain := votes[v].Weight * t.strength[v] * (row[winner] - row[second]); gain > most {
