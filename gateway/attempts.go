@@ -18,6 +18,10 @@ func (x *exchange) forward() {
 	r := x.route
 	x.client.stall = r.Timeouts.ClientStall
 	x.request.Endpoint, x.request.Call, x.request.Header = x.endpoint, &x.call, &x.ctx.Request.Header
+	if err := r.Pool.Read(&x.request); err != nil {
+		x.refuse(err)
+		return
+	}
 	r.Pool.Prepare((*whileThere)(x.client), &x.request, x.start)
 
 	budget := r.Retry.MaxAttempts
@@ -69,7 +73,7 @@ func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over b
 			return true
 		}
 		x.request.Tried(x.lease.Index())
-		x.lease.Done(x.health, time.Now())
+		x.returnLease()
 		if x.client.left() {
 			x.outcome = clientClosed
 			return true

@@ -80,13 +80,18 @@ const keepBytes = 16 << 10
 // request: the handler, or the body stream that runs after it.
 func (x *exchange) end() {
 	x.releaseUpstream()
-	now := time.Now()
-	if x.lease.Held() {
-		x.lease.Done(x.health, now)
-	}
+	x.returnLease()
 	x.client.release()
-	x.log(now)
+	x.log(time.Now())
 	x.recycle()
+}
+
+// returnLease gives the place at the instance back, if it is held, with what the request says of the instance.
+func (x *exchange) returnLease() {
+	if x.lease.Held() && x.lease.Done(x.health, time.Now()) {
+		x.gateway.log.Warn().Str("target", x.to.Target).Str("instance", x.to.Instance).Str("route", x.route.Name).
+			AnErr("cause", x.lastErr).Msg("an instance is ejected")
+	}
 }
 
 // recycle makes the exchange ready for another request.

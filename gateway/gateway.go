@@ -111,7 +111,6 @@ func New(c Config) (*Gateway, error) {
 		DisablePreParseMultipartForm:  true,               // forms are forwarded byte for byte
 		NoDefaultServerHeader:         true,
 		NoDefaultContentType:          true,
-		NoDefaultDate:                 true,
 		SecureErrorLogMessage:         true,
 		CloseOnShutdown:               true,
 		LazyRequestTime:               true,

@@ -27,10 +27,10 @@ func dropRequestHeader(name []byte) bool {
 }
 
 // dropResponseHeader reports whether an upstream's header stays here: the connection's own, the framing, and cookies,
-// which would come back to an upstream that was never to see any.
+// which would come back to an upstream that is never to see any. Date is the gateway's own, as the HTTP server sets it.
 func dropResponseHeader(name []byte) bool {
 	switch string(name) {
-	case "Content-Length", "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Te", "Trailer",
+	case "Content-Length", "Date", "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Te", "Trailer",
 		"Transfer-Encoding", "Upgrade", "Set-Cookie", "Set-Cookie2", "X-Gpustack-Route-By", "X-Gpustack-Target", "X-Gpustack-Instance":
 		return true
 	}

@@ -93,7 +93,7 @@ func (x *exchange) hold() error {
 // giveBack ends the upstream's part: its answer is complete.
 func (x *exchange) giveBack() {
 	x.releaseUpstream()
-	x.lease.Done(x.health, time.Now())
+	x.returnLease()
 }
 
 func eventStream(h *fasthttp.ResponseHeader) bool {
