@@ -27,3 +27,7 @@ type Endpoint struct {
 	Body    BodyForm
 	Allow   string // the methods it takes, as an Allow header lists them
 }
+
+// Resolve finds the endpoint of a request. path is decoded and normalised; item is what follows a path that ends in a
+// name ("/models/{id}"), which may hold slashes. The error is a 404, or a 405 with the methods that the path takes.
+func Resolve(method, path []byte) (e *Endpoint, item []byte, err *Error) { return nil, nil, nil }

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/gpustack/gpustack-gateway/gateway"
+	"github.com/gpustack/gpustack-gateway/gateway/admin"
+	"github.com/gpustack/gpustack-gateway/internal/filewatch"
+	"github.com/gpustack/gpustack-gateway/internal/upstream"
+	"github.com/gpustack/gpustack-gateway/lb"
+	"github.com/gpustack/gpustack-gateway/route"
+)
+
+// settings are what a running gateway is made from.
+type settings struct {
+	routes      string // path of the routes file
+	lookupEnv   func(string) (string, bool)
+	data, admin net.Listener // closed by the service
+	certificate *certificate // nil: plain HTTP
+	grace       time.Duration
+	drain       time.Duration
+	log         zerolog.Logger
+	report      io.Writer // takes the problems of a routes file that the gateway cannot start with
+}
+
+// service is a gateway with everything that it needs around it. It is the only place where all the parts meet.
+type service struct {
+	settings
+	table    *route.Table
+	upstream *upstream.Client
+	gateway  *gateway.Gateway
+	operator *http.Server
+}
+
+// newService builds a gateway and loads its routes. With a routes file that cannot be used it reports every problem and
+// returns errReported.
+func newService(c settings) (*service, error) {
+	s := &service{settings: c, upstream: upstream.NewClient(nil)}
+	s.table = route.NewTable(c.routes, route.Options{
+		Kinds:     policies(),
+		Fleet:     lb.NewFleet(rand.Uint64),
+		Rand:      rand.Uint64,
+		LookupEnv: c.lookupEnv,
+		OnSwap:    s.retainConnections,
+	})
+	err := s.load()
+	if err == nil {
+		s.gateway, err = s.newGateway()
+	}
+	if err != nil {
+		s.upstream.Close()
+		return nil, err
+	}
+	s.operator = &http.Server{
+		Handler:           admin.New(admin.Config{Ready: func() bool { return !s.gateway.Draining() }}),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+	}
+	return s, nil
+}
+
+// load reads the routes file for the first time, where every problem of the file is a reason not to start.
+func (s *service) load() error {
+	_, problems, err := s.table.Reload()
+	if err != nil {
+		return fmt.Errorf("cannot read the routes file: %w", err)
+	}
+	if s.table.Load() == nil {
+		for _, problem := range problems {
+			fmt.Fprintln(s.report, problem)
+		}
+		fmt.Fprintf(s.report, "gpustack-gateway: the routes file cannot be used\n")
+		return errReported
+	}
+	s.logProblems(problems)
+	return nil
+}
+
+func (s *service) newGateway() (*gateway.Gateway, error) {
+	c := gateway.Config{Table: s.table, Log: s.log, Rand: rand.Uint64, Upstream: s.upstream}
+	if s.certificate != nil {
+		if err := s.certificate.load(); err != nil {
+			return nil, fmt.Errorf("cannot use the certificate: %w", err)
+		}
+		c.TLS = s.certificate.config()
+	}
+	return gateway.New(c)
+}
+
+// retainConnections closes the connections to addresses that a new snapshot no longer knows.
+func (s *service) retainConnections(snapshot *route.Snapshot) {
+	known := make(map[upstream.Addr]bool)
+	for _, a := range snapshot.Addresses() {
+		known[upstream.Addr{Host: a.Host, TLS: a.TLS}] = true
+	}
+	s.upstream.Retain(func(a upstream.Addr) bool { return known[a] })
+}
+
+// run serves until ctx ends, then drains. It returns an error only if a listener failed.
+func (s *service) run(ctx context.Context, p *process) error {
+	failed := make(chan error, 2)
+	go func() { failed <- s.gateway.Serve(s.data) }()
+	go func() { failed <- s.operator.Serve(s.admin) }()
+
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	changed := filewatch.Watch(watching, s.routes)
+
+	s.log.Info().Str("version", buildVersion()).Stringer("listen", s.data.Addr()).Stringer("admin", s.admin.Addr()).
+		Bool("tls", s.certificate != nil).Int("routes", len(s.table.Load().Routes())).Msg("serving")
+	if p.started != nil {
+		p.started(addresses{data: s.data.Addr().String(), admin: s.admin.Addr().String()})
+	}
+
+	for {
+		select {
+		case <-ctx.Done():
+			s.stop()
+			return nil
+		case err := <-failed:
+			s.stop()
+			return fmt.Errorf("cannot serve any more: %w", err)
+		case <-p.reload:
+			s.reload("signal")
+			s.reloadCertificate()
+		case <-changed:
+			s.reload("file")
+		}
+	}
+}
+
+// stop lets what runs finish: first the requests, then the operator's side, which has shown all the while that the
+// gateway drains.
+func (s *service) stop() {
+	s.log.Info().Dur("grace_ms", s.grace).Dur("drain_ms", s.drain).Int64("running", s.gateway.Active()).Msg("draining")
+	ctx, cancel := context.WithTimeout(context.Background(), s.grace+s.drain)
+	defer cancel()
+	cut := s.gateway.Shutdown(ctx, s.grace)
+	s.upstream.Close()
+	_ = s.operator.Close() // health checks may be cut off
+	s.log.Info().Int("cut", cut).Msg("stopped")
+}
+
+// reload reads the routes file again. Whatever is wrong with it, the last good one keeps serving.
+func (s *service) reload(cause string) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.log.Error().Str("cause", cause).Interface("fault", fault).Msg("reload failed")
+		}
+	}()
+	changed, problems, err := s.table.Reload()
+	switch {
+	case err != nil:
+		s.log.Error().Str("cause", cause).Err(err).Msg("routes file cannot be read, the last good one keeps serving")
+	case refused(problems):
+		s.logProblems(problems)
+		s.log.Error().Str("cause", cause).Int("problems", len(problems)).Msg("routes file refused, the last good one keeps serving")
+	case changed:
+		s.logProblems(problems)
+		snapshot := s.table.Load()
+		s.log.Info().Str("cause", cause).Uint64("generation", snapshot.Generation).Int("routes", len(snapshot.Routes())).Msg("routes loaded")
+	}
+}
+
+func (s *service) reloadCertificate() {
+	if s.certificate == nil {
+		return
+	}
+	if err := s.certificate.load(); err != nil {
+		s.log.Error().Err(err).Msg("certificate cannot be used, the last good one stays")
+	}
+}
+
+// refused reports whether a problem is at file level, so that nothing of the file was used.
+func refused(problems []route.Problem) bool {
+	for _, problem := range problems {
+		if problem.Level == route.FileError {
+			return true
+		}
+	}
+	return false
+}
+
+// logProblems writes a line for each: a warning is at level warn, the others at level error.
+func (s *service) logProblems(problems []route.Problem) {
+	for _, problem := range problems {
+		level := zerolog.ErrorLevel
+		if problem.Level == route.Warning {
+			level = zerolog.WarnLevel
+		}
+		s.log.WithLevel(level).Str("problem", problem.String()).Msg("routes file")
+	}
+}
