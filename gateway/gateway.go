@@ -129,9 +129,11 @@ func (quiet) Printf(string, ...any) {}
 
 // Serve serves the connections of a listener until Shutdown.
 func (g *Gateway) Serve(ln net.Listener) error {
-	ln = &listener{Listener: ln, set: g.clients}
-	if g.tls != nil {
+	clients := &listener{Listener: ln, set: g.clients}
+	if ln = clients; g.tls != nil {
 		ln = tls.NewListener(ln, g.tls)
+	} else {
+		clients.crowded = crowded()
 	}
 	if err := g.server.Serve(ln); err != nil && !errors.Is(err, net.ErrClosed) {
 		return err

@@ -1,10 +1,16 @@
 package gateway
 
 import (
+	"bytes"
 	"net"
+	"strconv"
 	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"github.com/gpustack/gpustack-gateway/internal/hangup"
+	"github.com/gpustack/gpustack-gateway/openai"
 )
 
 // clients is the set of open client connections.
@@ -64,10 +70,13 @@ func (s *clients) cut() {
 	}
 }
 
-// listener makes a client of every connection it accepts.
+// listener makes a client of every connection it accepts, up to the limit on their number.
 type listener struct {
 	net.Listener
 	set *clients
+	// crowded is what one connection too many is told. It is empty where clients speak TLS: to tell them anything would
+	// take a handshake, which is what a gateway with too many connections can't afford.
+	crowded []byte
 }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -76,9 +85,32 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+		if l.set.count() >= l.set.limits.Clients {
+			// The socket's buffer is empty, so this does not wait; the deadline is for the kernel that thinks otherwise.
+			_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = conn.Write(l.crowded)
+			_ = conn.Close()
+			continue
+		}
 		if c, err := l.set.add(conn); err == nil {
 			return c, nil
 		}
 		_ = conn.Close() // it has gone already, or the gateway is closing
 	}
+}
+
+// crowded is the whole answer to one connection too many.
+func crowded() []byte {
+	e := &openai.Error{Status: fasthttp.StatusServiceUnavailable, Type: "server_error", Code: "too_many_connections", RetryAfter: retrySoon,
+		Message: "The gateway has as many connections as it takes; try again later."}
+	var resp fasthttp.Response
+	resp.Header.SetNoDefaultContentType(true)
+	resp.SetStatusCode(e.Status)
+	resp.Header.SetContentType("application/json")
+	resp.Header.Set("Retry-After", strconv.Itoa(e.RetryAfter))
+	resp.SetConnectionClose()
+	resp.SetBody(e.Append(nil, openai.OpenAI, ""))
+	var out bytes.Buffer
+	_, _ = resp.WriteTo(&out) // a buffer takes everything
+	return out.Bytes()
 }

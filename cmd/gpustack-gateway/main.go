@@ -51,13 +51,15 @@ type addresses struct{ data, admin string }
 type commands struct {
 	Help helpFlag `short:"h" help:"Show help and exit."`
 
-	Serve   serveCommand   `cmd:"" help:"Run the gateway."`
-	Check   checkCommand   `cmd:"" help:"Check a routes file and show how each route balances."`
-	Schema  schemaCommand  `cmd:"" help:"Print the JSON Schema of the routes file."`
-	Key     keyCommands    `cmd:"" help:"Manage API keys."`
-	Demo    demoCommand    `cmd:"" help:"Run the gateway before simulated engines, with commands to try."`
-	Health  healthCommand  `cmd:"" help:"Ask a running gateway whether it is alive; for container health checks."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Serve    serveCommand    `cmd:"" help:"Run the gateway."`
+	Check    checkCommand    `cmd:"" help:"Check a routes file and show how each route balances."`
+	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of the routes file."`
+	Key      keyCommands     `cmd:"" help:"Manage API keys."`
+	Explain  explainCommand  `cmd:"" help:"Ask a running gateway where a request would go, and why."`
+	Simulate simulateCommand `cmd:"" help:"Show at which load a route's policies move a session."`
+	Demo     demoCommand     `cmd:"" help:"Run the gateway before simulated engines, with commands to try."`
+	Health   healthCommand   `cmd:"" help:"Ask a running gateway whether it is alive; for container health checks."`
+	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 
 // run executes one command line and returns the exit status.

@@ -60,7 +60,7 @@ func newService(c settings) (*service, error) {
 		return nil, err
 	}
 	s.operator = &http.Server{
-		Handler:           admin.New(admin.Config{Ready: func() bool { return !s.gateway.Draining() }}),
+		Handler:           admin.New(admin.Config{Ready: func() bool { return !s.gateway.Draining() }, Table: s.table}),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 	}

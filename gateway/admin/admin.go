@@ -1,5 +1,5 @@
 // Package admin is the operator's side of the gateway, on an address of its own. It answers whether the process is
-// alive and whether it takes requests.
+// alive and whether it takes requests, and what would become of a request and why.
 package admin
 
 import (
@@ -8,29 +8,35 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+
+	"github.com/gpustack/gpustack-gateway/route"
 )
 
 // Config is what the admin side knows of the process.
 type Config struct {
 	// Ready reports whether new requests should be sent here. It must be safe to call at any time.
 	Ready func() bool
+	// Table is what is routed.
+	Table *route.Table
 }
 
 // New returns the handler of the admin address.
 func New(c Config) http.Handler {
 	r := chi.NewRouter()
-	a := &admin{ready: c.Ready, routes: r}
+	a := &admin{ready: c.Ready, table: c.Table, routes: r}
 	r.NotFound(a.notFound)
 	r.MethodNotAllowed(a.methodNotAllowed)
 	r.Get("/healthz", a.healthz)
 	r.Head("/healthz", a.healthz)
 	r.Get("/readyz", a.readyz)
 	r.Head("/readyz", a.readyz)
+	r.Post("/api/explain", a.explain)
 	return r
 }
 
 type admin struct {
 	ready  func() bool
+	table  *route.Table
 	routes chi.Routes // to say which methods a path takes
 }
 

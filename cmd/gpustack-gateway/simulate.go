@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/gpustack/gpustack-gateway/lb"
+	"github.com/gpustack/gpustack-gateway/plugins/sessionaffinity"
+	"github.com/gpustack/gpustack-gateway/route"
+)
+
+type simulateCommand struct {
+	Routes string `help:"The routes file; - reads standard input." required:"" type:"path" placeholder:"FILE"`
+	Route  string `help:"The route whose policies are to vote." required:"" placeholder:"NAME"`
+}
+
+// How far the table goes.
+const (
+	shownInflight = 4      // columns: the owner's requests in flight, from 0
+	shownUpTo     = 5      // rows: candidates, from 2; more rows if the route has more
+	lookedUpTo    = 10_000 // the number in flight up to which a move is looked for
+)
+
+// Help is shown below the command's usage.
+func (*simulateCommand) Help() string {
+	return `A session's owner has some requests in flight and every other candidate is idle: does the session stay (hold), is it drawn (tie), or does it move (flip)? The answer comes from the code that serves, with the route's own weights. Decision services have no say in it.`
+}
+
+// Run prints the table of a route.
+func (c *simulateCommand) Run(p *process) error {
+	name, data, err := readFile(c.Routes, p.stdin)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	snapshot, problems := build(name, data, os.LookupEnv)
+	if snapshot == nil {
+		for _, problem := range problems {
+			fmt.Fprintln(p.stderr, problem)
+		}
+		return fmt.Errorf("%s cannot be used", name)
+	}
+	r := snapshot.Route([]byte(c.Route))
+	if r == nil {
+		return usagef("--route: %s has no route %q", name, c.Route)
+	}
+	return printShifts(p.stdout, r)
+}
+
+// printShifts prints what the votes of a route make of a session, by the number of candidates.
+func printShifts(w io.Writer, r *route.Route) error {
+	if r.Reason != "" {
+		return fmt.Errorf("route %q cannot serve: %s", r.Name, r.Reason)
+	}
+	if r.By != lb.Policy {
+		return fmt.Errorf("route %q balances by %s, so no policies vote", r.Name, r.By)
+	}
+	votes, weights, sticky := simulated(r.Pool.Votes())
+	if !sticky {
+		return fmt.Errorf("route %q has no %s policy, so no session has an owner", r.Name, sessionaffinity.Name)
+	}
+	own := len(r.Pool.Candidates())
+	fmt.Fprintf(w, "Route %q: %s; %s\n\n", r.Name, weights, counted(own, "candidate"))
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(table, "CANDIDATES")
+	for x := range shownInflight + 1 {
+		fmt.Fprintf(table, "\t%d IN FLIGHT", x)
+	}
+	fmt.Fprintln(table, "\tMOVES AT")
+	for n := 2; n <= max(shownUpTo, own); n++ {
+		if n > shownUpTo && n != own {
+			continue
+		}
+		mark := ""
+		if n == own {
+			mark = " (this route)"
+		}
+		fmt.Fprintf(table, "%d%s", n, mark)
+		for _, shift := range lb.Shifts(votes, nil, n, shownInflight) {
+			fmt.Fprintf(table, "\t%s", shift)
+		}
+		moves := "never"
+		if x, ok := lb.FirstFlip(votes, nil, n, lookedUpTo); ok {
+			moves = strconv.Itoa(x)
+		}
+		fmt.Fprintf(table, "\t%s\n", moves)
+	}
+	return table.Flush()
+}
+
+// simulated returns the votes with a session that needs no request, and what they weigh.
+func simulated(votes []lb.Weighted) (_ []lb.Weighted, weights string, sticky bool) {
+	var out []lb.Weighted
+	var said []string
+	for _, v := range votes {
+		if v.Name == sessionaffinity.Name {
+			v.Voter, sticky = sessionaffinity.Sample{}, true
+		}
+		out = append(out, v)
+		said = append(said, v.Name+" "+strconv.FormatFloat(v.Weight, 'g', -1, 64))
+	}
+	return out, strings.Join(said, ", "), sticky
+}
+
+// percent is a part of a whole as people read it.
+func percent(part float64) string {
+	if math.IsNaN(part) {
+		return "-"
+	}
+	return strconv.FormatFloat(100*part, 'f', 1, 64) + "%"
+}
