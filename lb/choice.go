@@ -18,11 +18,20 @@ type choice struct {
 	lease     *Lease
 	*workings      // to be written down for a person, if not nil
 	passed    bool // a candidate was passed over for being proven at this moment
+	keeps     bool // the request kept to a candidate, so nobody voted
 }
 
 // make chooses among the ready candidates, then also among those that are just being proven, and among all when all
 // are out and the pool fails open.
 func (c *choice) make() (int, error) {
+	if i := c.kept(); i >= 0 {
+		c.widest, c.keeps = proving, true
+		c.survey() // nobody votes, but who looks on sees the counts
+		if c.take(i, anySeen) {
+			return i, nil
+		}
+		return 0, ErrFull
+	}
 	c.widest, c.passed = ready, false
 	i, err := c.once()
 	if err != nil && c.passed {
@@ -48,6 +57,19 @@ func (c *choice) make() (int, error) {
 		return 0, ErrNone
 	}
 	return 0, ErrDown
+}
+
+// kept returns the candidate that the request keeps to, and -1 if there is none or it can't serve.
+func (c *choice) kept() int {
+	if !c.request.keeps {
+		return -1
+	}
+	for i := range c.pool.candidates {
+		if c.pool.candidates[i].Key == c.request.keep && !c.request.tried[i] && c.pool.grade(i, c.now) <= proving {
+			return i
+		}
+	}
+	return -1
 }
 
 func (c *choice) once() (int, error) {

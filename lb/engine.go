@@ -12,6 +12,8 @@ type Engine struct {
 	url     string
 	drained atomic.Bool
 	health  atomic.Pointer[health]
+	waiters atomic.Int64 // requests in queues that may use this engine
+	waiting waiting
 
 	// The counts are written by every request. They keep a cache line of their own, so that other cores may go on
 	// reading what is above, and other engines.
@@ -41,7 +43,10 @@ func (e *Engine) Health(now time.Time) State {
 }
 
 // SetDrained takes the engine out of every choice, fail-open included, or puts it back. Running requests go on.
-func (e *Engine) SetDrained(drained bool) { e.drained.Store(drained) }
+func (e *Engine) SetDrained(drained bool) {
+	e.drained.Store(drained)
+	e.roomy()
+}
 
 // Down takes the engine out because an active health check failed. It is out until Up, whatever its requests say.
 func (e *Engine) Down() {
@@ -52,6 +57,7 @@ func (e *Engine) Down() {
 // failed requests runs on.
 func (e *Engine) Up(now time.Time) {
 	e.change(func(h *health) *health { return h.passedCheck(now) })
+	e.roomy()
 }
 
 // change replaces the health by what follows from it, and returns both.

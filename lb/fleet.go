@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// Fleet is what is happening: the engines by URL and the rotation positions by route and target. There is one in a
+// Fleet is what is happening: the engines by URL, the rotation positions by route and target, the queues by route. There is one in a
 // process, and it outlives every reload. Safe for any number of goroutines; no pick touches it.
 type Fleet struct {
 	rand Rand
@@ -16,6 +16,7 @@ type Fleet struct {
 	mu      sync.Mutex
 	engines map[string]*member
 	rotors  map[rotation]*rotor
+	queues  map[string]*Queue // by route
 }
 
 type member struct {
@@ -36,7 +37,7 @@ type rotor struct {
 // NewFleet returns an empty fleet. Rotations start at a position that rand gives, so that several gateways don't
 // march in step.
 func NewFleet(rand Rand) *Fleet {
-	return &Fleet{rand: rand, engines: map[string]*member{}, rotors: map[rotation]*rotor{}}
+	return &Fleet{rand: rand, engines: map[string]*member{}, rotors: map[rotation]*rotor{}, queues: map[string]*Queue{}}
 }
 
 // Engine returns the engine of a URL: the one that the fleet knows, or a new one, which the fleet knows only after
@@ -81,6 +82,19 @@ func (f *Fleet) Adopt(engines []*Engine, routes ...string) {
 		used[r] = true
 	}
 	maps.DeleteFunc(f.rotors, func(r rotation, _ *rotor) bool { return !used[r.route] })
+	maps.DeleteFunc(f.queues, func(route string, q *Queue) bool { return !used[route] && q.Len() == 0 })
+}
+
+// Queue returns the line of requests that wait for a place at a route.
+func (f *Fleet) Queue(route string) *Queue {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q := f.queues[route]
+	if q == nil {
+		q = &Queue{}
+		f.queues[route] = q
+	}
+	return q
 }
 
 func (f *Fleet) rotor(route, target string) *rotor {

@@ -54,5 +54,6 @@ func (l *Lease) Done(o Outcome, now time.Time) (ejected bool) {
 		c.Engine.probes.Add(-1)
 	}
 	c.Engine.inflight.Add(-1)
+	c.Engine.roomy()
 	return ejected
 }

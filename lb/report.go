@@ -103,6 +103,9 @@ func (p *Pool) Explain(r *Request, now time.Time) Report {
 
 // note says in words what no number shows.
 func (c *choice) note() string {
+	if c.keeps {
+		return "the request keeps to the instance that has what it goes on from"
+	}
 	var notes []string
 	if c.widest == failing {
 		notes = append(notes, "every candidate is out, so the route chooses among all (fail_open)")

@@ -23,6 +23,8 @@ type Request struct {
 	Call     *openai.Call
 	Header   Header
 
+	keep     uint64 // key of the candidate to keep to, if keeps
+	keeps    bool
 	pool     *Pool
 	tried    []bool // by candidate
 	tries    int
@@ -40,10 +42,15 @@ type Request struct {
 // Reset makes the request ready for another one. It keeps its memory and nothing else.
 func (r *Request) Reset() {
 	r.Endpoint, r.Call, r.Header = nil, nil, nil
-	r.pool, r.refusal = nil, nil
+	r.pool, r.refusal, r.keeps = nil, nil, false
 	clear(r.notes)
 	r.ballot = Ballot{}
 }
+
+// KeepTo makes picks choose the candidate of a key, whatever the votes, as long as the pool has it and it is neither
+// out nor tried: it has something that no other candidate has, such as the response that this request goes on from.
+// While that candidate is at its limit the pick fails with ErrFull.
+func (r *Request) KeepTo(key uint64) { r.keep, r.keeps = key, true }
 
 // Tried marks candidate i of the pool that was last picked from as tried: no pick from it chooses i again.
 func (r *Request) Tried(i int) {
