@@ -178,7 +178,7 @@ func TestFind(t *testing.T) {
 		at    int
 	}{
 		{"", true, 0}, {"a", true, 5}, {"a[0]", true, 6}, {`a[0]["x.y"]`, true, 13}, {`a[0]["x.y"]["q\"]"]`, true, 21},
-		{"b", true, 30}, {"c", false, 0}, {"a[1]", false, 5}, {"a[-1]", false, 5}, {"a[x]", false, 5}, {"a.b", false, 5},
+		{"a[0].x.y", true, 13}, {"a[0].x", false, 6}, {`a[0].x.y["q\"]"]`, true, 21}, {"b", true, 30}, {"c", false, 0}, {"a[1]", false, 5}, {"a[-1]", false, 5}, {"a[x]", false, 5}, {"a.b", false, 5},
 		{"a[0].z.q[3]", false, 6}, {"b.c", false, 30}, {"a[", false, 5}, {`a["`, false, 5}, {".", false, 0},
 	} {
 		at, found := v.Find(test.path)

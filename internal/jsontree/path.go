@@ -59,11 +59,7 @@ func (v *Value) Find(path string) (at *Value, found bool) {
 func (v *Value) step(path string) (*Value, string) {
 	if path[0] != '[' {
 		path = strings.TrimPrefix(path, ".")
-		end := strings.IndexAny(path, ".[")
-		if end < 0 {
-			end = len(path)
-		}
-		return v.Member(path[:end]), path[end:]
+		return v.longest(path)
 	}
 	if quoted, err := strconv.QuotedPrefix(path[1:]); err == nil {
 		name, _ := strconv.Unquote(quoted) // which QuotedPrefix has checked
@@ -75,6 +71,23 @@ func (v *Value) step(path string) (*Value, string) {
 		return nil, rest
 	}
 	return v.Items[i], rest
+}
+
+// longest follows the member with the longest name that the path can be read to begin with: a name with a dot in it need
+// not be quoted where that is plain.
+func (v *Value) longest(path string) (member *Value, rest string) {
+	if v == nil {
+		return nil, path
+	}
+	most := -1
+	for i := range v.Members {
+		name := v.Members[i].Name
+		after, ok := strings.CutPrefix(path, name)
+		if ok && len(name) > most && (after == "" || after[0] == '.' || after[0] == '[') {
+			member, rest, most = v.Members[i].Value, after, len(name)
+		}
+	}
+	return member, rest
 }
 
 // trail is a path in the making, from its end to its start: text is made of it only if there is something to tell.
