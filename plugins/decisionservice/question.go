@@ -2,7 +2,6 @@ package decisionservice
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/gpustack/gpustack-gateway/internal/jsonscan"
 	"github.com/gpustack/gpustack-gateway/lb"
@@ -60,16 +59,14 @@ func optionsOf(candidates []lb.Candidate, live []bool) []string {
 	return options
 }
 
-// sheets is the memory that questions are written in. A sheet holds the task's text and, after it, the question.
-var sheets = sync.Pool{New: func() any { return new(sheet) }}
-
+// sheet is memory that a question is written in: the task's text, and the question with it.
 type sheet struct{ state, question []byte }
 
 // maxSheet is how much memory a sheet may keep while nobody uses it, in bytes.
 const maxSheet = 256 << 10
 
-func (s *sheet) release() {
+func (v *voter) release(s *sheet) {
 	if cap(s.state)+cap(s.question) <= maxSheet {
-		sheets.Put(s)
+		v.sheets.Put(s)
 	}
 }

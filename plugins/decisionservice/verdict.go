@@ -178,13 +178,15 @@ func (r *reader) probabilities() error {
 		if i < 0 {
 			return false, errUnknownOption
 		}
-		number, ok, err := scalar[json.Number](r.dec)
+		number, _, err := scalar[json.Number](r.dec)
 		if err != nil {
 			return true, err
 		}
-		if shares[i], ok = weight(number); !ok {
+		share, ok := weight(number) // which null is not
+		if !ok {
 			return true, errProbability
 		}
+		shares[i] = share
 		return true, nil
 	})
 	if present {

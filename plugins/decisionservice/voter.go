@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/gpustack/gpustack-gateway/lb"
 )
@@ -16,6 +17,7 @@ type voter struct {
 	form     *form
 	maxState int    // bytes of the task's text
 	mute     string // why the policy abstains from every vote; empty if it does not
+	sheets   sync.Pool
 }
 
 var (
@@ -69,8 +71,11 @@ var errNoText = errors.New("the request has no text to judge by")
 
 // ask writes the question and returns the service's answer.
 func (v *voter) ask(ctx context.Context, r *lb.Request, options []string) ([]byte, error) {
-	s := sheets.Get().(*sheet)
-	defer s.release()
+	s, ok := v.sheets.Get().(*sheet)
+	if !ok {
+		s = new(sheet)
+	}
+	defer v.release(s)
 	s.state = s.state[:0]
 	if r.Call != nil && r.Endpoint != nil {
 		s.state = r.Call.TaskText(s.state, r.Endpoint, v.maxState)
