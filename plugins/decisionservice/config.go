@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ const schema = `{
   "properties": {
     "provider": { "description": "Who is asked: a provider of type typesafe or systemone.", "type": "string", "minLength": 1 },
     "model": { "description": "The decision model to ask for, one that the provider offers. Without it the policy abstains.", "type": "string" },
-    "instructions": { "description": "How to choose, for the decision model. Default: the smallest model that does it well.", "type": "string" },
+    "instructions": { "description": "How to choose, for the decision model. Default, also if empty: the smallest model that does it well.", "type": "string" },
     "criteria": {
       "description": "What each model of the route is good for, by model name (for a provider target, its overridden_model_name). A model that is not here is offered without a description.",
       "type": "object",
@@ -46,34 +47,38 @@ type config struct {
 	Model         string            `json:"model"`
 	Instructions  string            `json:"instructions"`
 	Criteria      map[string]string `json:"criteria"`
-	Timeout       *string           `json:"timeout"`
-	MaxStateBytes *int              `json:"max_state_bytes"`
-	CacheTTL      *string           `json:"cache_ttl"`
+	Timeout       time.Duration     `json:"timeout"`
+	MaxStateBytes int               `json:"max_state_bytes"`
+	CacheTTL      time.Duration     `json:"cache_ttl"`
+}
+
+func defaults() config {
+	return config{Timeout: defaultTimeout, MaxStateBytes: defaultMaxState, CacheTTL: defaultKeep}
 }
 
 // voter makes the policy, and reports what is wrong with its configuration. It is nil if it can't be made.
-func (c *config) voter(s *plugins.Spec) *voter {
-	v := &voter{maxState: defaultMaxState}
-	v.question.Timeout = duration(s, "timeout", c.Timeout, defaultTimeout, time.Nanosecond)
-	v.question.Keep = duration(s, "cache_ttl", c.CacheTTL, defaultKeep, 0)
-	if n := c.MaxStateBytes; n != nil {
-		if v.maxState = *n; *n < 1 || *n > largestState {
-			s.Problemf("max_state_bytes", "%d is not from 1 to %d", *n, largestState)
-		}
+func (c *config) voter(s *plugins.Spec, asker Asker) *voter {
+	if c.Timeout <= 0 {
+		s.Problemf("timeout", "%v is not over 0", c.Timeout)
+	}
+	if c.MaxStateBytes < 1 || c.MaxStateBytes > largestState {
+		s.Problemf("max_state_bytes", "%d is not from 1 to %d", c.MaxStateBytes, largestState)
+	}
+	if strings.TrimSpace(c.Instructions) == "" { // as absent: an editor's empty field
+		c.Instructions = defaultInstructions
 	}
 	c.checkCriteria(s)
 	p, ok := c.provider(s)
 	if !ok || len(c.Criteria) == 0 {
 		return nil
 	}
-	v.mute = c.muted(s, p)
-	v.question.Service, v.question.Endpoint, v.question.Token = p.Name, p.Endpoint, p.Token
-	instructions := c.Instructions
-	if strings.TrimSpace(instructions) == "" {
-		instructions = defaultInstructions
+	return &voter{
+		asker:    asker,
+		question: Question{Service: p.Name, Endpoint: p.Endpoint, Token: p.Token, Timeout: c.Timeout, Keep: c.CacheTTL},
+		form:     newForm(c.Model, c.Instructions, c.Criteria),
+		maxState: c.MaxStateBytes,
+		mute:     c.muted(s, p),
 	}
-	v.form = newForm(c.Model, instructions, c.Criteria)
-	return v
 }
 
 // provider returns the service to ask.
@@ -116,7 +121,7 @@ func (c *config) checkCriteria(s *plugins.Spec) {
 	}
 	models := s.Models()
 	for _, name := range slices.Sorted(maps.Keys(c.Criteria)) {
-		at := "criteria." + name
+		at := "criteria[" + strconv.Quote(name) + "]"
 		if strings.TrimSpace(c.Criteria[name]) == "" {
 			s.Problemf(at, "is empty; describe what the model is good for, or leave it out")
 		}
@@ -140,21 +145,4 @@ func quoted(names []string) string {
 		list = append(list, "...")
 	}
 	return strings.Join(list, ", ")
-}
-
-// duration returns a duration of the configuration, or the default if it is not there.
-func duration(s *plugins.Spec, path string, text *string, otherwise, least time.Duration) time.Duration {
-	if text == nil {
-		return otherwise
-	}
-	d, err := time.ParseDuration(*text)
-	switch {
-	case err != nil:
-		s.Problemf(path, `%.60q is not a duration; write "3s" or "500ms"`, *text)
-	case d < least && least > 0:
-		s.Problemf(path, "%.60q must be over 0", *text)
-	case d < least:
-		s.Problemf(path, "%.60q must not be negative", *text)
-	}
-	return d
 }

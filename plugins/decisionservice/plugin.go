@@ -48,16 +48,14 @@ func New(asker Asker) plugins.Kind {
 		Weight: 10,
 		Schema: schema,
 		Build: func(s *plugins.Spec) lb.Voter {
-			var c config
+			c := defaults()
 			if !s.Decode(&c) {
 				return nil
 			}
-			v := c.voter(s)
-			if v == nil {
-				return nil
+			if v := c.voter(s, asker); v != nil {
+				return v
 			}
-			v.asker = asker
-			return v
+			return nil // and not a voter that is nil
 		},
 	}
 }
