@@ -83,14 +83,6 @@ type Upstream struct {
 	Credential secret.String // value of that header, scheme included
 }
 
-// Address is where an upstream listens, as its URL says.
-type Address struct {
-	Host      string // host:port to dial; the port is always there
-	TLS       bool
-	Authority string // value of the Host header: without a default port
-	BasePath  string // goes before the endpoint's path: "/v1" if the URL had no path; never with a slash at its end
-}
-
 // Timeouts are limits; 0 is none.
 type Timeouts struct{ Connect, FirstByte, Idle, ClientStall time.Duration }
 
@@ -100,12 +92,6 @@ type Retry struct {
 	Deadline    time.Duration // after a request's arrival no attempt is started; 0 is none
 	StatusCodes Codes
 }
-
-// Codes is a set of HTTP statuses.
-type Codes struct{}
-
-// Has reports whether a status is in the set.
-func (c *Codes) Has(status int) bool { return false }
 
 // Options are what a snapshot is built with.
 type Options struct {

@@ -12,9 +12,9 @@ import (
 // Decode decodes v into what into points to, strictly, and returns all that does not fit; path is v's own. What does not
 // fit leaves its place as it was, and so does a member that is absent, so that a caller may fill in defaults first.
 //
-// Members go to the fields of a struct by their json tags; a member without a field is a problem unless it is among
-// except (which counts at the top only). A field tagged `jsontree:"required"` must be there; of one tagged
-// `jsontree:"secret"` no message shows the value. A time.Duration is written as Go writes it ("10s"), or 0, and is not
+// Members go to the fields of a struct, and of structs embedded in it, by their json tags; a member without a field is
+// a problem unless it is among except (which counts at the top only). A field tagged `jsontree:"required"` must be
+// there; of one tagged `jsontree:"secret"` no message shows the value; "required,secret" is both. A time.Duration is written as Go writes it ("10s"), or 0, and is not
 // negative; a time.Time as RFC 3339 says; an encoding.TextUnmarshaler as a string. A *Value takes whatever there is,
 // null included, which nothing else does. A pointer that stays nil tells that a member is absent.
 func Decode(v *Value, path string, into any, except ...string) []Problem {
@@ -32,7 +32,7 @@ type decoder struct {
 
 type field struct {
 	name             string
-	index            int
+	index            []int
 	required, secret bool
 }
 
@@ -114,7 +114,7 @@ func (d *decoder) object(v *Value, t *trail, into reflect.Value) {
 		case seen[f]: // twice, as Parse has told
 		default:
 			seen[f] = true
-			d.decode(m.Value, at, into.Field(fields[f].index), fields[f].secret)
+			d.decode(m.Value, at, into.FieldByIndex(fields[f].index), fields[f].secret)
 		}
 	}
 	for f := range fields {
@@ -128,14 +128,14 @@ func (d *decoder) object(v *Value, t *trail, into reflect.Value) {
 func (d *decoder) fieldsOf(of reflect.Type) []field {
 	fields, ok := d.fields[of]
 	if !ok {
-		for i := range of.NumField() {
-			f := of.Field(i)
+		for _, f := range reflect.VisibleFields(of) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if name == "" || name == "-" {
 				continue
 			}
-			tag := f.Tag.Get("jsontree")
-			fields = append(fields, field{name: name, index: i, required: tag == "required", secret: tag == "secret"})
+			tags := strings.Split(f.Tag.Get("jsontree"), ",")
+			fields = append(fields, field{name: name, index: f.Index,
+				required: slices.Contains(tags, "required"), secret: slices.Contains(tags, "secret")})
 		}
 		d.fields[of] = fields
 	}

@@ -24,28 +24,33 @@ type inner struct {
 	Size *int   `json:"size"`
 }
 
+type embedded struct {
+	Deep int `json:"deep"`
+}
+
 type everything struct {
-	Schema   string            `json:"$schema"`
-	Text     string            `json:"text"`
-	Flag     bool              `json:"flag"`
-	Maybe    *bool             `json:"maybe"`
-	Int      int64             `json:"int"`
-	Small    int8              `json:"small"`
-	Byte     uint8             `json:"byte"`
-	Uint     uint64            `json:"uint"`
-	Float    float64           `json:"float"`
-	Half     float32           `json:"half"`
-	Wait     time.Duration     `json:"wait"`
-	Until    *time.Time        `json:"until"`
-	Upper    upper             `json:"upper"`
-	Inner    inner             `json:"inner"`
-	Pointer  *inner            `json:"pointer"`
-	List     []string          `json:"list"`
-	Inners   []inner           `json:"inners"`
-	Names    map[string]string `json:"names"`
-	Any      *Value            `json:"any"`
-	Secret   string            `json:"secret" jsontree:"secret"`
-	Secrets  []string          `json:"secrets" jsontree:"secret"`
+	Schema  string            `json:"$schema"`
+	Text    string            `json:"text"`
+	Flag    bool              `json:"flag"`
+	Maybe   *bool             `json:"maybe"`
+	Int     int64             `json:"int"`
+	Small   int8              `json:"small"`
+	Byte    uint8             `json:"byte"`
+	Uint    uint64            `json:"uint"`
+	Float   float64           `json:"float"`
+	Half    float32           `json:"half"`
+	Wait    time.Duration     `json:"wait"`
+	Until   *time.Time        `json:"until"`
+	Upper   upper             `json:"upper"`
+	Inner   inner             `json:"inner"`
+	Pointer *inner            `json:"pointer"`
+	List    []string          `json:"list"`
+	Inners  []inner           `json:"inners"`
+	Names   map[string]string `json:"names"`
+	Any     *Value            `json:"any"`
+	Secret  string            `json:"secret" jsontree:"secret"`
+	Secrets []string          `json:"secrets" jsontree:"secret"`
+	embedded
 	Ignored  string
 	internal string
 }
@@ -66,12 +71,12 @@ func TestDecode(t *testing.T) {
 		"byte": 255, "uint": 18446744073709551615, "float": 1.5e3, "half": 0.5, "wait": "1m30s",
 		"until": "2027-06-30T00:00:00Z", "upper": "UP", "inner": {"name": "n"}, "pointer": {"name": "p", "size": 7.0},
 		"list": ["a", "b"], "inners": [{"name": "1"}, {"name": "2"}], "names": {"k": "v"}, "any": null, "secret": "s",
-		"secrets": []}`)
+		"secrets": [], "deep": 4}`)
 	want := everything{Schema: "x", Text: "a", Flag: true, Maybe: &yes, Int: -9007199254740993, Small: -120, Byte: 255,
 		Uint: 18446744073709551615, Float: 1500, Half: .5, Wait: 90 * time.Second, Until: &until, Upper: "UP",
 		Inner: inner{Name: "n"}, Pointer: &inner{Name: "p", Size: &seven}, List: []string{"a", "b"},
 		Inners: []inner{{Name: "1"}, {Name: "2"}}, Names: map[string]string{"k": "v"}, Any: v.Member("any"), Secret: "s",
-		Secrets: []string{}}
+		Secrets: []string{}, embedded: embedded{Deep: 4}}
 	var got everything
 	if problems := Decode(v, "", &got); len(problems) > 0 {
 		t.Fatal(list(problems))
@@ -94,7 +99,7 @@ func TestDecodeDefaults(t *testing.T) {
 }
 
 func TestDecodeProblems(t *testing.T) {
-	const fields = "text, flag, maybe, int, small, byte, uint, float, half, wait, until, upper, inner, pointer, list, inners, names, any, secret, secrets"
+	const fields = "text, flag, maybe, int, small, byte, uint, float, half, wait, until, upper, inner, pointer, list, inners, names, any, secret, secrets, deep"
 	for _, test := range []struct{ text, want string }{
 		{`[]`, `0 at: an array is not an object`},
 		{`null`, `0 at: null is not an object`},
@@ -134,6 +139,8 @@ func TestDecodeProblems(t *testing.T) {
 		{`{"secret": 123}`, `11 at.secret: a number is not a string`},
 		{`{"secret": true}`, `11 at.secret: a truth value is not a string`},
 		{`{"secrets": "abc"}`, `12 at.secrets: a string is not an array`},
+		{`{"deep": "x"}`, `9 at.deep: the string "x" is not a whole number`},
+		{`{"embedded": 1}`, `1 at.embedded: is unknown here; allowed are ` + fields + `, enabled`},
 		{`{"secrets": [123]}`, `13 at.secrets[0]: a number is not a string`},
 		{`{"text": ["` + strings.Repeat("x", 100) + `"]}`, `9 at.text: an array is not a string`},
 		{`{"int": "` + strings.Repeat("x", 100) + `"}`, `8 at.int: the string "` + strings.Repeat("x", 60) + `" is not a whole number`},
