@@ -1,6 +1,11 @@
 package gateway
 
-import "time"
+import (
+	"time"
+
+	"github.com/gpustack/gpustack-gateway/internal/metrics"
+	"github.com/gpustack/gpustack-gateway/lb"
+)
 
 // Outcome is how a request ended, as the access log says it.
 type Outcome uint8
@@ -21,6 +26,23 @@ func (o Outcome) String() string { return outcomes[o] }
 
 // statusClientClosed is what the log says of a client that left before a status was sent; nginx made the number known.
 const statusClientClosed = 499
+
+// count tells the metrics of the request.
+func (x *exchange) count(now time.Time) {
+	r := metrics.Request{Status: x.status, Outcome: int(x.outcome), OutcomeName: x.outcome.String(), User: x.caller.User(),
+		Stream: x.stream, Fallback: x.fallback, Total: now.Sub(x.start)}
+	if x.route != nil {
+		r.Route = x.route.Name
+		if x.to != nil {
+			r.Target, r.Instance = x.to.Target, x.to.Instance
+			r.Policy, r.DecidedBy = x.route.By == lb.Policy && !x.fallback, x.lease.By()
+		}
+	}
+	if !x.first.IsZero() {
+		r.FirstByte = x.first.Sub(x.start)
+	}
+	x.gateway.metrics.Request(&r)
+}
 
 // log writes the request's line of the access log: never a secret, never what was asked or answered.
 func (x *exchange) log(now time.Time) {

@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"errors"
 	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/gpustack/gpustack-gateway/internal/metrics"
 	"github.com/gpustack/gpustack-gateway/internal/upstream"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/route"
@@ -113,6 +115,7 @@ func (x *exchange) attempt(to *route.Upstream) (over bool) {
 			return x.failed(err)
 		}
 		if kept {
+			x.result = metrics.PutAside
 			return false
 		}
 	}
@@ -127,13 +130,27 @@ func (x *exchange) attempt(to *route.Upstream) (over bool) {
 func (x *exchange) failed(err error) (over bool) {
 	x.releaseUpstream()
 	if x.client.left() {
-		x.outcome, x.health = clientClosed, lb.Neutral
+		x.outcome, x.health, x.result = clientClosed, lb.Neutral, metrics.Abandoned
 		return true
 	}
-	x.health, x.lastErr = lb.Failed, err
+	x.health, x.lastErr, x.result = lb.Failed, err, attemptResult(err)
 	x.gateway.log.Debug().Bytes("request_id", x.id).Str("route", x.route.Name).Str("target", x.to.Target).
 		Str("instance", x.to.Instance).Int("attempt", x.attempts).Err(err).Msg("an attempt failed")
 	return false
+}
+
+// attemptResult says how an attempt ended that gave no answer.
+func attemptResult(err error) metrics.AttemptResult {
+	var up *upstream.Error
+	switch {
+	case !errors.As(err, &up):
+		return metrics.Broken
+	case up.Stage == upstream.Dial:
+		return metrics.Unreachable
+	case up.Timeout():
+		return metrics.TimedOut
+	}
+	return metrics.Broken
 }
 
 // wouldRetry reports whether somebody else might be asked after an answer with this status.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/gpustack/gpustack-gateway/internal/metrics"
 	"github.com/gpustack/gpustack-gateway/internal/upstream"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/openai"
@@ -51,7 +52,8 @@ type state struct {
 
 	up       *upstream.Conn // the round trip that is on
 	to       *route.Upstream
-	health   lb.Outcome // what the lease is given back with
+	health   lb.Outcome            // what the lease is given back with
+	result   metrics.AttemptResult // of the attempt that is on, or was last
 	attempts int
 	fallback bool          // a fallback target serves
 	lastErr  error         // of the last attempt that gave no answer
@@ -82,13 +84,20 @@ func (x *exchange) end() {
 	x.releaseUpstream()
 	x.returnLease()
 	x.client.release()
-	x.log(time.Now())
+	now := time.Now()
+	x.count(now)
+	x.log(now)
 	x.recycle()
 }
 
 // returnLease gives the place at the instance back, if it is held, with what the request says of the instance.
 func (x *exchange) returnLease() {
-	if x.lease.Held() && x.lease.Done(x.health, time.Now()) {
+	if !x.lease.Held() {
+		return
+	}
+	x.gateway.metrics.Attempt(x.route.Name, x.to.Target, x.to.Instance, x.result)
+	if x.lease.Done(x.health, time.Now()) {
+		x.gateway.metrics.Ejected(x.to.Target, x.to.Instance)
 		x.gateway.log.Warn().Str("target", x.to.Target).Str("instance", x.to.Instance).Str("route", x.route.Name).
 			AnErr("cause", x.lastErr).Msg("an instance is ejected")
 	}

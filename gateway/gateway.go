@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/valyala/fasthttp"
 
+	"github.com/gpustack/gpustack-gateway/internal/metrics"
 	"github.com/gpustack/gpustack-gateway/internal/upstream"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/route"
@@ -25,6 +26,8 @@ type Config struct {
 	Table *route.Table   // what is routed
 	Log   zerolog.Logger // one line a request at info, and what goes wrong inside
 	Rand  lb.Rand        // random bits, for request ids
+
+	Metrics *metrics.Metrics
 
 	// Upstream holds the connections to the upstreams. The caller closes it after the gateway has stopped.
 	Upstream *upstream.Client
@@ -78,6 +81,7 @@ type Gateway struct {
 	table    *route.Table
 	log      zerolog.Logger
 	rand     lb.Rand
+	metrics  *metrics.Metrics
 	upstream *upstream.Client
 	tls      *tls.Config
 
@@ -96,7 +100,7 @@ func New(c Config) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{table: c.Table, log: c.Log, rand: c.Rand, upstream: c.Upstream, tls: c.TLS, clients: set}
+	g := &Gateway{table: c.Table, log: c.Log, rand: c.Rand, metrics: c.Metrics, upstream: c.Upstream, tls: c.TLS, clients: set}
 	g.exchanges.New = func() any { return newExchange(g) }
 	g.server = &fasthttp.Server{
 		Handler:                       g.serve,

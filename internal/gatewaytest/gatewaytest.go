@@ -20,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gpustack/gpustack-gateway/gateway"
+	"github.com/gpustack/gpustack-gateway/internal/metrics"
 	"github.com/gpustack/gpustack-gateway/internal/upstream"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/plugins"
@@ -35,6 +36,7 @@ type Gateway struct {
 	Table    *route.Table
 	Fleet    *lb.Fleet
 	Upstream *upstream.Client
+	Metrics  *metrics.Metrics
 
 	t   testing.TB
 	log *lines
@@ -71,6 +73,7 @@ func Start(t testing.TB, routes string, opts ...Option) *Gateway {
 	g.write(routes)
 	g.Fleet = lb.NewFleet(rand.Uint64)
 	g.Upstream = upstream.NewClient(nil)
+	g.Metrics = metrics.New("test")
 	g.Table = route.NewTable(g.File, route.Options{
 		Kinds: o.kinds, Fleet: g.Fleet, Rand: rand.Uint64,
 		LookupEnv: func(name string) (string, bool) { v, ok := o.env[name]; return v, ok },
@@ -85,7 +88,7 @@ func Start(t testing.TB, routes string, opts ...Option) *Gateway {
 	g.Reload("")
 	var err error
 	g.Gateway, err = gateway.New(gateway.Config{
-		Table: g.Table, Rand: rand.Uint64, Upstream: g.Upstream, Limits: o.limits,
+		Table: g.Table, Rand: rand.Uint64, Metrics: g.Metrics, Upstream: g.Upstream, Limits: o.limits,
 		Log: zerolog.New(g.log).Level(o.level).With().Timestamp().Logger(),
 	})
 	if err != nil {
