@@ -1,0 +1,182 @@
+package sim
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/tidwall/gjson"
+)
+
+// endpoint is what answers below a path.
+type endpoint struct {
+	method string
+	serve  func(*exchange)
+}
+
+// find returns the endpoint of a path without base and version. HEAD is served as GET.
+func find(path string) (endpoint, bool) {
+	switch path {
+	case "/chat/completions":
+		return endpoint{"POST", (*exchange).chat}, true
+	case "/models":
+		return endpoint{"GET", (*exchange).models}, true
+	case "/health", "/ping":
+		return endpoint{"GET", (*exchange).health}, true
+	case "/metrics":
+		return endpoint{"GET", (*exchange).metrics}, true
+	}
+	if strings.HasPrefix(path, "/models/") {
+		return endpoint{"GET", (*exchange).model}, true
+	}
+	return endpoint{}, false
+}
+
+// path returns the path below base and version.
+func (x *exchange) path() (string, bool) {
+	path, ok := strings.CutPrefix(x.q.Path(), x.e.base)
+	for _, version := range []string{"/v1/", "/v2/"} {
+		if rest, cut := strings.CutPrefix(path, version); cut {
+			return "/" + rest, ok
+		}
+	}
+	return path, ok
+}
+
+// route answers as the endpoint of the request does.
+func (x *exchange) route() {
+	path, ok := x.path()
+	ep, found := find(path)
+	switch {
+	case !ok || !found:
+		x.fail(404, "", "", "There is nothing at "+x.q.Path()+".")
+	case x.q.Method != ep.method && (x.q.Method != "HEAD" || ep.method != "GET"):
+		x.s.fields = append(x.s.fields, Field{"Allow", ep.method})
+		x.fail(405, "", "", x.q.Method+" is not for "+x.q.Path()+".")
+	default:
+		ep.serve(x)
+	}
+}
+
+// text returns b as a string that is valid as long as b is not changed.
+func text(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // a body is not changed while it is served
+}
+
+// peekModel returns the model and the wish for a stream that a body states, or nothing if it states none.
+func peekModel(q *Request) (model string, stream bool) {
+	body := text(q.Body)
+	if boundary, ok := formBoundary(q.Get("Content-Type")); ok {
+		model, stream = peekForm(q.Body, boundary)
+		return model, stream
+	}
+	gjson.Parse(body).ForEach(func(key, value gjson.Result) bool {
+		switch key.Str { // the last of several counts, as in Python
+		case "model":
+			model = strings.Clone(value.String())
+		case "stream":
+			stream = value.Type == gjson.True
+		}
+		return true
+	})
+	return model, stream
+}
+
+// object returns the body, which must be a JSON object that names a model that is served.
+func (x *exchange) object() (gjson.Result, bool) {
+	body := text(x.q.Body)
+	if !x.e.off && !gjson.Valid(body) {
+		x.fail(400, "", "", "The body is not valid JSON.")
+		return gjson.Result{}, false
+	}
+	root := gjson.Parse(body)
+	if !root.IsObject() {
+		x.fail(400, "", "", "The body is not a JSON object.")
+		return root, false
+	}
+	if model := root.Get("model"); model.Type != gjson.String && model.Exists() {
+		x.fail(400, "", "model", "The model must be a string.")
+		return root, false
+	}
+	if stream := root.Get("stream"); stream.Exists() && !stream.IsBool() && stream.Type != gjson.Null {
+		x.fail(400, "", "stream", "The member stream must be a boolean.")
+		return root, false
+	}
+	return root, x.serves()
+}
+
+// serves reports whether the request's model is served, and answers if it isn't.
+func (x *exchange) serves() bool {
+	switch {
+	case x.q.Model == "":
+		x.fail(400, "", "model", "The request names no model.")
+	case len(x.b.Models) > 0 && !slices.Contains(x.b.Models, x.q.Model):
+		x.fail(404, "model_not_found", "model", "The model "+strconv.Quote(x.q.Model)+" does not exist.")
+	default:
+		return true
+	}
+	return false
+}
+
+// fail answers with an error in the shape of the API that was called. An empty code or param is null.
+func (x *exchange) fail(status int, code, param, message string) {
+	x.s.status, x.s.ctype, x.s.stream = status, "application/json", false
+	x.s.buf, x.s.pieces = x.s.buf[:0], x.s.pieces[:0]
+	path, _ := x.path()
+	if strings.HasPrefix(path, "/messages") {
+		x.s.buf = x.appendAnthropicError(x.s.buf, status, message)
+	} else {
+		x.s.buf = appendOpenAIError(x.s.buf, status, code, param, message)
+	}
+	x.s.put(atOnce)
+}
+
+func appendOpenAIError(dst []byte, status int, code, param, message string) []byte {
+	kind := "invalid_request_error"
+	switch {
+	case status == 429:
+		kind = "rate_limit_error"
+	case status >= 500:
+		kind = "server_error"
+	}
+	null := func(s string) any {
+		if s == "" {
+			return nil
+		}
+		return s
+	}
+	return appendJSON(dst, object{"error": object{
+		"message": message, "type": kind, "param": null(param), "code": null(code),
+	}})
+}
+
+func (x *exchange) appendAnthropicError(dst []byte, status int, message string) []byte {
+	kind := "api_error"
+	switch status {
+	case 400, 405, 422:
+		kind = "invalid_request_error"
+	case 401:
+		kind = "authentication_error"
+	case 403:
+		kind = "permission_error"
+	case 404:
+		kind = "not_found_error"
+	case 413:
+		kind = "request_too_large"
+	case 429:
+		kind = "rate_limit_error"
+	case 529:
+		kind = "overloaded_error"
+	}
+	return appendJSON(dst, object{
+		"type": "error", "request_id": x.id("req_"),
+		"error": object{"type": kind, "message": message},
+	})
+}
+
+// id returns an identifier that no other answer of this engine, nor of one at another port, has.
+func (x *exchange) id(prefix string) string {
+	n := x.e.ids.Add(1)
+	return prefix + strconv.Itoa(x.e.addr.Port) + "x" + strconv.FormatInt(n, 10)
+}
