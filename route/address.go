@@ -95,14 +95,18 @@ func hostOf(u *url.URL) (string, error) {
 	return host, nil
 }
 
+// origin returns the URL without its path.
+func (a Address) origin() string {
+	if a.TLS {
+		return "https://" + a.Authority
+	}
+	return "http://" + a.Authority
+}
+
 // identity returns what an engine or provider is known by: two URLs are one if requests go to the same place.
 func identity(a Address, base string) string {
-	scheme := "http://"
-	if a.TLS {
-		scheme = "https://"
-	}
 	if base == defaultBase {
 		base = ""
 	}
-	return scheme + a.Authority + base
+	return a.origin() + base
 }

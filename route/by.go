@@ -2,9 +2,6 @@ package route
 
 import "github.com/gpustack/gpustack-gateway/lb"
 
-// mixedWeights is why a route can't serve.
-const mixedWeights = "some of its targets have a weight and some have not"
-
 // routeBy derives how a route chooses: from the weights of its targets, without the fallback targets, and from how many
 // policies are switched on. ok is false if some have a weight and some have not.
 func routeBy(weights []int64, policies int) (by lb.By, ok bool) {

@@ -3,6 +3,7 @@ package route
 import (
 	"errors"
 	"strconv"
+	"strings"
 )
 
 // Codes is a set of HTTP statuses from 400 to 599. The zero value is empty.
@@ -17,9 +18,27 @@ const (
 )
 
 // Has reports whether a status is in the set.
-func (c *Codes) Has(status int) bool {
+func (c Codes) Has(status int) bool {
 	i := status - lowestCode
 	return i >= 0 && i <= highestCode-lowestCode && c.bits[i/64]>>(i%64)&1 == 1
+}
+
+// String returns the set as the routes file writes it, in ascending order: "429, 5xx". It is "" for the empty set.
+func (c Codes) String() string {
+	var codes []string
+	for hundreds := lowestCode; hundreds < highestCode; hundreds += 100 {
+		var single []string
+		for s := hundreds; s < hundreds+100; s++ {
+			if c.Has(s) {
+				single = append(single, strconv.Itoa(s))
+			}
+		}
+		if len(single) == 100 {
+			single = []string{strconv.Itoa(hundreds/100) + "xx"}
+		}
+		codes = append(codes, single...)
+	}
+	return strings.Join(codes, ", ")
 }
 
 // add puts into the set what a code stands for: "4xx", "5xx" or one status. The error says of the code what is allowed.

@@ -3,54 +3,98 @@
 package route
 
 import (
+	"crypto/sha256"
 	"errors"
 	"time"
 
 	"github.com/gpustack/gpustack-gateway/internal/secret"
 	"github.com/gpustack/gpustack-gateway/lb"
-	"github.com/gpustack/gpustack-gateway/plugins"
 )
 
 // Snapshot is everything the data path needs to know, built together from one file and never changed.
 type Snapshot struct {
-	Generation   uint64
-	Loaded       time.Time
-	MaxBodyBytes int64 // the largest of any route; 0 is unlimited
+	Generation   uint64    // counts the snapshots of a table, from 1; 0 if it is not of a table
+	Loaded       time.Time // when it began to serve
+	MaxBodyBytes int64     // the largest of any route; 0 is unlimited
+
+	routes    []*Route
+	byName    map[string]*Route
+	keys      map[[sha256.Size]byte]*key
+	addresses []Address
+	engines   []*lb.Engine
 }
 
-// Routes returns the routes in the order of the file, the unusable ones among them.
-func (s *Snapshot) Routes() []*Route { return nil }
+// Routes returns the routes in the order of the file, the unusable ones among them. They must not be changed.
+func (s *Snapshot) Routes() []*Route { return s.routes }
 
 // Route returns the route of a name, nil if there is none. It does not allocate.
-func (s *Snapshot) Route(name []byte) *Route { return nil }
+func (s *Snapshot) Route(name []byte) *Route { return s.byName[string(name)] }
 
-// Addresses returns every address that requests are sent to, without duplicates (decision services not among them).
-func (s *Snapshot) Addresses() []Address { return nil }
+// Addresses returns every address that requests are sent to, without duplicates. A decision service is among them only
+// if it is a target. They must not be changed.
+func (s *Snapshot) Addresses() []Address { return s.addresses }
 
 // ErrKey is returned for a credential that is unknown or has expired.
 var ErrKey = errors.New("the API key is unknown or has expired")
 
 // Caller returns who presents a secret at a moment; an empty secret is nobody, without an error. It does not allocate.
-func (s *Snapshot) Caller(secret []byte, now time.Time) (Caller, error) { return Caller{}, nil }
+func (s *Snapshot) Caller(secret []byte, now time.Time) (Caller, error) {
+	if len(secret) == 0 {
+		return Caller{}, nil
+	}
+	k := s.keys[sha256.Sum256(secret)]
+	if k == nil || (!k.expires.IsZero() && !now.Before(k.expires)) {
+		return Caller{}, ErrKey
+	}
+	return Caller{k}, nil
+}
 
-// May reports whether a caller may use a route.
-func (s *Snapshot) May(c Caller, r *Route) bool { return false }
+// May reports whether a caller may use a route. It does not allocate.
+func (s *Snapshot) May(c Caller, r *Route) bool {
+	switch {
+	case r.Access == Public:
+		return true
+	case c.key == nil || (c.key.routes != nil && !c.key.routes[r.Name]):
+		return false
+	case r.Access == AllowedUsers:
+		return r.users[c.key.user]
+	}
+	return r.Access == Authed
+}
+
+// key is an API key.
+type key struct {
+	name, user string
+	expires    time.Time       // zero is never
+	routes     map[string]bool // that it is narrowed to; nil is all
+}
 
 // Caller is who sends a request. The zero value is somebody without a key.
-type Caller struct{}
+type Caller struct{ key *key }
 
 // Name returns the name of the caller's key, and "" without one.
-func (c Caller) Name() string { return "" }
+func (c Caller) Name() string {
+	if c.key == nil {
+		return ""
+	}
+	return c.key.name
+}
 
 // User returns whose key it is.
-func (c Caller) User() string { return "" }
+func (c Caller) User() string {
+	if c.key == nil {
+		return ""
+	}
+	return c.key.user
+}
 
 // Route is one name and everything that decides who answers for it. Immutable.
 type Route struct {
 	Name        string
 	Description string
 	Categories  []string
-	By          lb.By
+	Access      Access
+	By          lb.By  // derived also for a route that can't serve, except with weights on some targets only
 	Reason      string // why the route can't serve, empty if it can
 
 	Pool      *lb.Pool   // nil if the route can't serve
@@ -61,10 +105,12 @@ type Route struct {
 	Retry        Retry
 	MaxBodyBytes int64 // 0 is unlimited
 	DebugHeaders bool
+
+	users map[string]bool // who may, if Access is AllowedUsers
 }
 
 // Public reports whether no key is needed.
-func (r *Route) Public() bool { return false }
+func (r *Route) Public() bool { return r.Access == Public }
 
 // Fallback is a fallback target.
 type Fallback struct {
@@ -91,13 +137,4 @@ type Retry struct {
 	MaxAttempts int           // at least 1
 	Deadline    time.Duration // after a request's arrival no attempt is started; 0 is none
 	StatusCodes Codes
-}
-
-// Options are what a snapshot is built with.
-type Options struct {
-	Kinds     []plugins.Kind
-	Fleet     *lb.Fleet
-	Rand      lb.Rand
-	LookupEnv func(name string) (string, bool)
-	OnSwap    func(*Snapshot) // called after a new snapshot serves; may be nil
 }
