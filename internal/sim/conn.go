@@ -74,6 +74,9 @@ func (c *conn) lost() {
 func (c *conn) next(limit time.Duration) bool {
 	c.idle.Store(true)
 	defer c.idle.Store(false)
+	if c.s.refusing.Load() { // it was not idle when the idle ones were closed
+		return false
+	}
 	if limit > 0 {
 		_ = c.nc.SetReadDeadline(time.Now().Add(limit)) // on a closed connection the read says so
 		defer func() { _ = c.nc.SetReadDeadline(time.Time{}) }()

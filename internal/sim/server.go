@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,6 +14,8 @@ type server struct {
 	*record
 	addr  *net.TCPAddr
 	serve func(*conn)
+
+	refusing atomic.Bool
 
 	mu       sync.Mutex
 	ln       net.Listener // nil: refusing, or closed
@@ -83,6 +86,7 @@ func (s *server) refuse(refuse bool) error {
 	case s.closed || refuse == (s.ln == nil):
 		return nil
 	case refuse:
+		s.refusing.Store(true)
 		_ = s.ln.Close()
 		s.ln = nil
 		var err error
@@ -104,6 +108,7 @@ func (s *server) refuse(refuse bool) error {
 	if err != nil {
 		return fmt.Errorf("sim: listen again: %w", err)
 	}
+	s.refusing.Store(false)
 	s.listen(ln)
 	return nil
 }
