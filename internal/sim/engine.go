@@ -26,6 +26,7 @@ type Engine struct {
 	hook      atomic.Pointer[func(*Request) Behaviour]
 	ids       atomic.Int64
 	changing  sync.Mutex
+	stored    store
 }
 
 // Start starts an engine on a TCP address; "127.0.0.1:0" takes a free port.

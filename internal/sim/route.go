@@ -20,6 +20,14 @@ func find(path string) (endpoint, bool) {
 	switch path {
 	case "/chat/completions":
 		return endpoint{"POST", (*exchange).chat}, true
+	case "/completions":
+		return endpoint{"POST", (*exchange).completions}, true
+	case "/responses":
+		return endpoint{"POST", (*exchange).responses}, true
+	case "/messages":
+		return endpoint{"POST", (*exchange).messages}, true
+	case "/messages/count_tokens":
+		return endpoint{"POST", (*exchange).countTokens}, true
 	case "/models":
 		return endpoint{"GET", (*exchange).models}, true
 	case "/health", "/ping":
@@ -27,8 +35,11 @@ func find(path string) (endpoint, bool) {
 	case "/metrics":
 		return endpoint{"GET", (*exchange).metrics}, true
 	}
-	if strings.HasPrefix(path, "/models/") {
+	switch {
+	case strings.HasPrefix(path, "/models/"):
 		return endpoint{"GET", (*exchange).model}, true
+	case strings.HasPrefix(path, "/responses/"):
+		return endpoint{"GET", (*exchange).response}, true
 	}
 	return endpoint{}, false
 }
