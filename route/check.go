@@ -20,8 +20,13 @@ func (c *checker) name(entry, name string, taken map[string]string) {
 	if strings.ContainsFunc(name, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }) {
 		c.refuse(at, fmt.Sprintf("%.60q has a space or a character that can't be printed", name))
 	}
+	c.unique(entry, name, taken)
+}
+
+// unique checks that a name is the only one among those taken.
+func (c *checker) unique(entry, name string, taken map[string]string) {
 	if first, ok := taken[name]; ok {
-		c.refuse(at, fmt.Sprintf("%.60q is the name of %s already", name, first))
+		c.refuse(jsontree.Field(entry, "name"), fmt.Sprintf("%.60q is the name of %s already", name, first))
 		return
 	}
 	taken[name] = entry
@@ -117,7 +122,10 @@ func (c *checker) checkKeys(keys []KeyEntry) {
 	for i := range keys {
 		k := &keys[i]
 		at := jsontree.Index("api_keys", i)
-		c.name(at, k.Name, names)
+		c.text(jsontree.Field(at, "name"), k.Name)
+		if k.Name != "" {
+			c.unique(at, k.Name, names)
+		}
 		c.text(jsontree.Field(at, "user"), k.User)
 		c.digest(at, k.SHA256, digests)
 		for r, name := range k.AllowedRoutes {

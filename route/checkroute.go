@@ -16,11 +16,11 @@ func (c *checker) checkRoute(at string, r *RouteEntry) {
 	}
 	policies := jsontree.Field(at, "policies")
 	if p := r.Policies; p != nil && p.Kind != jsontree.Object {
-		c.refuse(policies, p.Kind.String()+" is not an object")
+		c.refuse(policies, p.Describe()+" is not an object")
 	} else if p != nil {
 		for _, m := range p.Members {
 			if m.Value.Kind != jsontree.Object {
-				c.refuse(jsontree.Field(policies, m.Name), m.Value.Kind.String()+" is not an object")
+				c.refuse(jsontree.Field(policies, m.Name), m.Value.Describe()+" is not an object")
 			}
 		}
 	}
@@ -56,11 +56,11 @@ func (c *checker) checkTarget(at string, t *TargetEntry, seen map[target]string)
 	if t.OverriddenModelName != nil {
 		c.text(jsontree.Field(at, "overridden_model_name"), *t.OverriddenModelName)
 	}
-	if !c.checkWho(at, t) {
+	is := t.identity()
+	if !c.checkWho(at, t) || (is.provider || t.OverriddenModelName != nil) && is.asks == "" {
 		return
 	}
-	is := t.identity()
-	if is.asks == "" && !is.provider {
+	if is.asks == "" {
 		is.asks = c.served[is.name] // the same, whether it is written or not
 	}
 	if first, ok := seen[is]; ok {

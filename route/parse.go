@@ -14,7 +14,7 @@ func Parse(name string, data []byte) (*File, []Problem) {
 	root, problems := jsontree.Parse(data)
 	c.shape = problems
 	if root != nil && root.Kind != jsontree.Object {
-		c.shape = append(c.shape, jsontree.Problem{Offset: root.Offset, Message: root.Kind.String() + " is not an object"})
+		c.shape = append(c.shape, jsontree.Problem{Offset: root.Offset, Message: root.Describe() + " is not an object"})
 		root = nil
 	}
 	if root == nil {

@@ -45,7 +45,9 @@ func (d *decoder) mismatch(v *Value, t *trail, want string, secret bool) {
 	d.problemf(t, v.Offset, "%s is not %s", v.show(secret), want)
 }
 
-// show returns a value as a message names it.
+// Describe returns the value as a message names it: "the string \"abc\"", "the number 5", "an array". Long ones are cut.
+func (v *Value) Describe() string { return v.show(false) }
+
 func (v *Value) show(secret bool) string {
 	switch {
 	case v.Kind == Null || v.Kind == Array || v.Kind == Object || (secret && v.Kind != Bool):

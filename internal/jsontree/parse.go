@@ -7,7 +7,7 @@ import (
 )
 
 // maxDepth bounds how deep values may be nested. People nest ten deep.
-const maxDepth = 256
+const maxDepth = 64
 
 // Parse reads a JSON text (RFC 8259). The value is nil if the text can't be read to its end. Mistakes that leave no
 // doubt about what was meant (a member given twice, a comma too many or too few) are told, and the rest is read.
