@@ -22,6 +22,7 @@ type Options struct {
 type Engine struct {
 	*server
 	base      string
+	endpoints map[string]endpoint
 	behaviour atomic.Pointer[Behaviour]
 	hook      atomic.Pointer[func(*Request) Behaviour]
 	ids       atomic.Int64
@@ -31,7 +32,7 @@ type Engine struct {
 
 // Start starts an engine on a TCP address; "127.0.0.1:0" takes a free port.
 func Start(addr string, o Options) (*Engine, error) {
-	e := &Engine{base: o.Base}
+	e := &Engine{base: o.Base, endpoints: endpoints()}
 	e.behaviour.Store(&o.Behaviour)
 	e.Hook(o.Hook)
 	var err error

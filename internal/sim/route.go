@@ -15,33 +15,41 @@ type endpoint struct {
 	serve  func(*exchange)
 }
 
-// find returns the endpoint of a path without base and version. HEAD is served as GET.
-func find(path string) (endpoint, bool) {
-	switch path {
-	case "/chat/completions":
-		return endpoint{"POST", (*exchange).chat}, true
-	case "/completions":
-		return endpoint{"POST", (*exchange).completions}, true
-	case "/responses":
-		return endpoint{"POST", (*exchange).responses}, true
-	case "/messages":
-		return endpoint{"POST", (*exchange).messages}, true
-	case "/messages/count_tokens":
-		return endpoint{"POST", (*exchange).countTokens}, true
-	case "/models":
-		return endpoint{"GET", (*exchange).models}, true
-	case "/health", "/ping":
-		return endpoint{"GET", (*exchange).health}, true
-	case "/metrics":
-		return endpoint{"GET", (*exchange).metrics}, true
+// endpoints returns the endpoints by their path without base and version.
+func endpoints() map[string]endpoint {
+	return map[string]endpoint{
+		"/chat/completions":      {"POST", (*exchange).chat},
+		"/completions":           {"POST", (*exchange).completions},
+		"/responses":             {"POST", (*exchange).responses},
+		"/messages":              {"POST", (*exchange).messages},
+		"/messages/count_tokens": {"POST", (*exchange).countTokens},
+		"/embeddings":            {"POST", (*exchange).embeddings},
+		"/rerank":                {"POST", (*exchange).rerank},
+		"/score":                 {"POST", (*exchange).score},
+		"/moderations":           {"POST", (*exchange).moderations},
+		"/images/generations":    {"POST", (*exchange).images},
+		"/images/edits":          {"POST", (*exchange).editImage},
+		"/images/variations":     {"POST", (*exchange).editImage},
+		"/audio/speech":          {"POST", (*exchange).speech},
+		"/audio/transcriptions":  {"POST", (*exchange).transcribe},
+		"/audio/translations":    {"POST", (*exchange).transcribe},
+		"/models":                {"GET", (*exchange).models},
+		"/health":                {"GET", (*exchange).health},
+		"/ping":                  {"GET", (*exchange).health},
+		"/metrics":               {"GET", (*exchange).metrics},
 	}
+}
+
+// find returns the endpoint of a path without base and version.
+func (e *Engine) find(path string) (endpoint, bool) {
 	switch {
 	case strings.HasPrefix(path, "/models/"):
 		return endpoint{"GET", (*exchange).model}, true
 	case strings.HasPrefix(path, "/responses/"):
 		return endpoint{"GET", (*exchange).response}, true
 	}
-	return endpoint{}, false
+	ep, ok := e.endpoints[path]
+	return ep, ok
 }
 
 // path returns the path below base and version.
@@ -55,10 +63,10 @@ func (x *exchange) path() (string, bool) {
 	return path, ok
 }
 
-// route answers as the endpoint of the request does.
+// route answers as the endpoint of the request does; HEAD is served as GET.
 func (x *exchange) route() {
 	path, ok := x.path()
-	ep, found := find(path)
+	ep, found := x.e.find(path)
 	switch {
 	case !ok || !found:
 		x.fail(404, "", "", "There is nothing at "+x.q.Path()+".")
