@@ -63,6 +63,7 @@ type state struct {
 	whole    bool // answer is all of the body
 
 	streaming bool // the answer is being passed on after the handler has returned
+	delivered bool // the HTTP server has taken all of it
 	stream    bool // an event stream was asked for
 	outcome   Outcome
 	status    int

@@ -184,12 +184,14 @@ func (x *exchange) WriteTo(w io.Writer) (int64, error) {
 		}
 	}
 	if x.whole {
+		x.delivered = true
 		return x.written, nil
 	}
 	x.answer = nil
 	for {
 		p, err := x.up.Next()
 		if err == io.EOF {
+			x.delivered = true
 			return x.written, nil
 		}
 		if err != nil {
@@ -226,17 +228,15 @@ func (x *exchange) aborted(err error) {
 	x.health = lb.Neutral
 }
 
-// CloseWithError ends the exchange after its answer has been written, or could not be: err is nil if it was.
+// CloseWithError ends the exchange after its answer has been written, or could not be, or was dropped unwritten. The
+// HTTP server calls it exactly once; it would call a Close as well.
 func (x *exchange) CloseWithError(err error) error {
-	if err != nil && x.outcome != upstreamAborted {
+	if (err != nil || !x.delivered) && x.outcome != upstreamAborted {
 		x.outcome = clientClosed
 	}
 	x.end()
 	return nil
 }
-
-// Close ends the exchange when the server drops an answer unwritten.
-func (x *exchange) Close() error { return x.CloseWithError(net.ErrClosed) }
 
 // writeUnframed writes an answer of unknown length to a client of HTTP/1.0, which knows no chunks: the body ends with
 // the connection.
