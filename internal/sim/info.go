@@ -1,6 +1,9 @@
 package sim
 
-import "strings"
+import (
+	"net/url"
+	"strings"
+)
 
 // created is the time that the models of an engine are said to be of.
 const created = 1767225600 // 2026-01-01
@@ -20,8 +23,10 @@ func (x *exchange) models() {
 
 func (x *exchange) model() {
 	path, _ := x.path()
-	x.q.Model = strings.TrimPrefix(path, "/models/")
-	if x.serves() {
+	var err error
+	if x.q.Model, err = url.PathUnescape(strings.TrimPrefix(path, "/models/")); err != nil {
+		x.fail(400, "", "model", "The path is not well escaped.")
+	} else if x.serves() {
 		x.s.buf = appendJSON(x.s.buf, modelObject(x.q.Model))
 		x.s.put(atOnce)
 	}
