@@ -5,6 +5,7 @@ package gatewaytest
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"io"
 	"math/rand/v2"
@@ -31,7 +32,7 @@ import (
 type Gateway struct {
 	*gateway.Gateway
 	Addr     string // host:port
-	URL      string // http://host:port
+	URL      string // http://host:port, or https
 	File     string // the routes file
 	Table    *route.Table
 	Fleet    *lb.Fleet
@@ -40,6 +41,7 @@ type Gateway struct {
 
 	t   testing.TB
 	log *lines
+	tls *tls.Config // of its clients; nil without TLS
 }
 
 // Option changes how a gateway is started.
@@ -50,6 +52,7 @@ type options struct {
 	limits gateway.Limits
 	level  zerolog.Level
 	env    map[string]string
+	tls    bool
 }
 
 // Kinds sets the policy plugins; without it there are none.
@@ -86,9 +89,15 @@ func Start(t testing.TB, routes string, opts ...Option) *Gateway {
 		},
 	})
 	g.Reload("")
+	var server *tls.Config
+	scheme := "http://"
+	if o.tls {
+		server, g.tls = certificate(t)
+		scheme = "https://"
+	}
 	var err error
 	g.Gateway, err = gateway.New(gateway.Config{
-		Table: g.Table, Rand: rand.Uint64, Metrics: g.Metrics, Upstream: g.Upstream, Limits: o.limits,
+		Table: g.Table, Rand: rand.Uint64, Metrics: g.Metrics, Upstream: g.Upstream, Limits: o.limits, TLS: server,
 		Log: zerolog.New(g.log).Level(o.level).With().Timestamp().Logger(),
 	})
 	if err != nil {
@@ -99,7 +108,7 @@ func Start(t testing.TB, routes string, opts ...Option) *Gateway {
 		t.Fatal(err)
 	}
 	g.Addr = ln.Addr().String()
-	g.URL = "http://" + g.Addr
+	g.URL = scheme + g.Addr
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(ln) }()
 	t.Cleanup(func() { g.stop(served) })
@@ -222,7 +231,7 @@ func (g *Gateway) Do(method, path, body string, headers ...string) Answer {
 			req.Header.Add(headers[i], headers[i+1])
 		}
 	}
-	tr := &http.Transport{DisableCompression: true, DisableKeepAlives: true}
+	tr := &http.Transport{DisableCompression: true, DisableKeepAlives: true, TLSClientConfig: g.tls}
 	defer tr.CloseIdleConnections()
 	resp, err := tr.RoundTrip(req)
 	if err != nil {
@@ -233,7 +242,7 @@ func (g *Gateway) Do(method, path, body string, headers ...string) Answer {
 	return Answer{Status: resp.StatusCode, Header: resp.Header, Body: string(b), Err: err}
 }
 
-// Dial opens a raw connection to the gateway; it is closed at the end of the test.
+// Dial opens a raw connection to the gateway, over TLS if the gateway speaks it; it is closed at the end of the test.
 func (g *Gateway) Dial() net.Conn {
 	g.t.Helper()
 	c, err := net.Dial("tcp", g.Addr)
@@ -241,7 +250,14 @@ func (g *Gateway) Dial() net.Conn {
 		g.t.Fatal(err)
 	}
 	g.t.Cleanup(func() { c.Close() })
-	return c
+	if g.tls == nil {
+		return c
+	}
+	t := tls.Client(c, g.tls)
+	if err := t.HandshakeContext(g.t.Context()); err != nil {
+		g.t.Fatal(err)
+	}
+	return t
 }
 
 // lines collects log lines.
