@@ -23,6 +23,8 @@ type Engine struct {
 	*server
 	base      string
 	endpoints map[string]endpoint
+	route     func(*exchange) // answers what is not broken by a fault or answered by a Status
+	shape     errorShape
 	behaviour atomic.Pointer[Behaviour]
 	hook      atomic.Pointer[func(*Request) Behaviour]
 	ids       atomic.Int64
@@ -32,20 +34,27 @@ type Engine struct {
 
 // Start starts an engine on a TCP address; "127.0.0.1:0" takes a free port.
 func Start(addr string, o Options) (*Engine, error) {
-	e := &Engine{base: o.Base, endpoints: endpoints()}
+	e := &Engine{base: o.Base, endpoints: endpoints(), route: (*exchange).route, shape: (*exchange).appendAPIError}
+	if err := e.start(addr, o); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Engine) start(addr string, o Options) error {
 	e.behaviour.Store(&o.Behaviour)
 	e.Hook(o.Hook)
 	var err error
 	if e.server, err = newServer(addr, o.NoRecord, e.serve); err != nil {
-		return nil, err
+		return err
 	}
 	if o.Behaviour.Fault.Kind == Refuse {
 		if err := e.refuse(true); err != nil {
 			e.Close()
-			return nil, err
+			return err
 		}
 	}
-	return e, nil
+	return nil
 }
 
 // URL returns what a client of the engine is configured with, without the /v1 of the API.
@@ -163,7 +172,7 @@ func (x *exchange) answer(b *Behaviour) (through, reusable bool) {
 	}
 	switch {
 	case b.Status == 0:
-		x.route()
+		x.e.route(x)
 	default:
 		x.canned()
 	}

@@ -138,62 +138,6 @@ func (x *exchange) serves() bool {
 	return false
 }
 
-// fail answers with an error in the shape of the API that was called. An empty code or param is null.
-func (x *exchange) fail(status int, code, param, message string) {
-	x.s.status, x.s.ctype, x.s.stream = status, "application/json", false
-	x.s.buf, x.s.pieces = x.s.buf[:0], x.s.pieces[:0]
-	path, _ := x.path()
-	if strings.HasPrefix(path, "/messages") {
-		x.s.buf = x.appendAnthropicError(x.s.buf, status, message)
-	} else {
-		x.s.buf = appendOpenAIError(x.s.buf, status, code, param, message)
-	}
-	x.s.put(atOnce)
-}
-
-func appendOpenAIError(dst []byte, status int, code, param, message string) []byte {
-	kind := "invalid_request_error"
-	switch {
-	case status == 429:
-		kind = "rate_limit_error"
-	case status >= 500:
-		kind = "server_error"
-	}
-	null := func(s string) any {
-		if s == "" {
-			return nil
-		}
-		return s
-	}
-	return appendJSON(dst, object{"error": object{
-		"message": message, "type": kind, "param": null(param), "code": null(code),
-	}})
-}
-
-func (x *exchange) appendAnthropicError(dst []byte, status int, message string) []byte {
-	kind := "api_error"
-	switch status {
-	case 400, 405, 422:
-		kind = "invalid_request_error"
-	case 401:
-		kind = "authentication_error"
-	case 403:
-		kind = "permission_error"
-	case 404:
-		kind = "not_found_error"
-	case 413:
-		kind = "request_too_large"
-	case 429:
-		kind = "rate_limit_error"
-	case 529:
-		kind = "overloaded_error"
-	}
-	return appendJSON(dst, object{
-		"type": "error", "request_id": x.id("req_"),
-		"error": object{"type": kind, "message": message},
-	})
-}
-
 // id returns an identifier that no other answer of this engine, nor of one at another port, has.
 func (x *exchange) id(prefix string) string {
 	n := x.e.ids.Add(1)
