@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/gpustack/gpustack-gateway/lb"
+	"github.com/gpustack/gpustack-gateway/plugins/builtin"
 	"github.com/gpustack/gpustack-gateway/route"
 )
 
@@ -52,7 +53,7 @@ func build(name string, data []byte, lookupEnv func(string) (string, bool)) (*ro
 		return nil, problems
 	}
 	snapshot, more := route.Build(file, route.Options{
-		Kinds:     policies(),
+		Kinds:     builtin.All(nil),
 		Fleet:     lb.NewFleet(rand.Uint64),
 		Rand:      rand.Uint64,
 		LookupEnv: lookupEnv,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/gpustack/gpustack-gateway/plugins/builtin"
 	"github.com/gpustack/gpustack-gateway/route"
 )
 
@@ -13,6 +14,6 @@ func (schemaCommand) Help() string {
 
 // Run prints the JSON Schema.
 func (schemaCommand) Run(p *process) error {
-	_, err := p.stdout.Write(route.Schema(policies()))
+	_, err := p.stdout.Write(route.Schema(builtin.All(nil)))
 	return err
 }

@@ -14,8 +14,11 @@ import (
 	"github.com/gpustack/gpustack-gateway/gateway"
 	"github.com/gpustack/gpustack-gateway/gateway/admin"
 	"github.com/gpustack/gpustack-gateway/internal/filewatch"
+	"github.com/gpustack/gpustack-gateway/internal/metrics"
+	"github.com/gpustack/gpustack-gateway/internal/systemone"
 	"github.com/gpustack/gpustack-gateway/internal/upstream"
 	"github.com/gpustack/gpustack-gateway/lb"
+	"github.com/gpustack/gpustack-gateway/plugins/builtin"
 	"github.com/gpustack/gpustack-gateway/route"
 )
 
@@ -34,6 +37,9 @@ type settings struct {
 // service is a gateway with everything that it needs around it. It is the only place where all the parts meet.
 type service struct {
 	settings
+	metrics  *metrics.Metrics
+	decide   *systemone.Client
+	fleet    *lb.Fleet
 	table    *route.Table
 	upstream *upstream.Client
 	gateway  *gateway.Gateway
@@ -43,13 +49,14 @@ type service struct {
 // newService builds a gateway and loads its routes. With a routes file that cannot be used it reports every problem and
 // returns errReported.
 func newService(c settings) (*service, error) {
-	s := &service{settings: c, upstream: upstream.NewClient(nil)}
+	s := &service{settings: c, metrics: metrics.New(buildVersion()), upstream: upstream.NewClient(nil), fleet: lb.NewFleet(rand.Uint64)}
+	s.decide = newDecisionClient(s.metrics, c.log)
 	s.table = route.NewTable(c.routes, route.Options{
-		Kinds:     policies(),
-		Fleet:     lb.NewFleet(rand.Uint64),
+		Kinds:     builtin.All(asker{s.decide}),
+		Fleet:     s.fleet,
 		Rand:      rand.Uint64,
 		LookupEnv: c.lookupEnv,
-		OnSwap:    s.retainConnections,
+		OnSwap:    s.retain,
 	})
 	err := s.load()
 	if err == nil {
@@ -57,10 +64,14 @@ func newService(c settings) (*service, error) {
 	}
 	if err != nil {
 		s.upstream.Close()
+		s.decide.Close()
 		return nil, err
 	}
+	s.metrics.Add(&admin.Live{Table: s.table, Fleet: s.fleet, Active: s.gateway.Active, Clients: s.gateway.Clients,
+		Circuits: func() map[string]bool { return openCircuits(s.decide) }})
 	s.operator = &http.Server{
-		Handler:           admin.New(admin.Config{Ready: func() bool { return !s.gateway.Draining() }, Table: s.table}),
+		Handler: admin.New(admin.Config{Ready: func() bool { return !s.gateway.Draining() }, Table: s.table,
+			Metrics: s.metrics.Handler()}),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 	}
@@ -81,11 +92,12 @@ func (s *service) load() error {
 		return errReported
 	}
 	s.logProblems(problems)
+	s.metrics.Reload(s.table.Load().Generation, true, time.Now())
 	return nil
 }
 
 func (s *service) newGateway() (*gateway.Gateway, error) {
-	c := gateway.Config{Table: s.table, Log: s.log, Rand: rand.Uint64, Upstream: s.upstream}
+	c := gateway.Config{Table: s.table, Log: s.log, Rand: rand.Uint64, Metrics: s.metrics, Upstream: s.upstream}
 	if s.certificate != nil {
 		if err := s.certificate.load(); err != nil {
 			return nil, fmt.Errorf("cannot use the certificate: %w", err)
@@ -95,8 +107,13 @@ func (s *service) newGateway() (*gateway.Gateway, error) {
 	return gateway.New(c)
 }
 
-// retainConnections closes the connections to addresses that a new snapshot no longer knows.
-func (s *service) retainConnections(snapshot *route.Snapshot) {
+// retain closes the connections to addresses that a new snapshot no longer knows, and drops the series of its routes.
+func (s *service) retain(snapshot *route.Snapshot) {
+	routes := make(map[string]bool)
+	for _, r := range snapshot.Routes() {
+		routes[r.Name] = true
+	}
+	s.metrics.Retain(routes)
 	known := make(map[upstream.Addr]bool)
 	for _, a := range snapshot.Addresses() {
 		known[upstream.Addr{Host: a.Host, TLS: a.TLS}] = true
@@ -145,6 +162,7 @@ func (s *service) stop() {
 	defer cancel()
 	cut := s.gateway.Shutdown(ctx, s.grace)
 	s.upstream.Close()
+	s.decide.Close()
 	_ = s.operator.Close() // health checks may be cut off
 	s.log.Info().Int("cut", cut).Msg("stopped")
 }
@@ -161,11 +179,13 @@ func (s *service) reload(cause string) {
 	case err != nil:
 		s.log.Error().Str("cause", cause).Err(err).Msg("routes file cannot be read, the last good one keeps serving")
 	case refused(problems):
+		s.metrics.Reload(s.table.Load().Generation, false, time.Now())
 		s.logProblems(problems)
 		s.log.Error().Str("cause", cause).Int("problems", len(problems)).Msg("routes file refused, the last good one keeps serving")
 	case changed:
 		s.logProblems(problems)
 		snapshot := s.table.Load()
+		s.metrics.Reload(snapshot.Generation, true, snapshot.Loaded)
 		s.log.Info().Str("cause", cause).Uint64("generation", snapshot.Generation).Int("routes", len(snapshot.Routes())).Msg("routes loaded")
 	}
 }

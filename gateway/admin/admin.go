@@ -1,5 +1,5 @@
 // Package admin is the operator's side of the gateway, on an address of its own. It answers whether the process is
-// alive and whether it takes requests, and what would become of a request and why.
+// alive and whether it takes requests, what it has counted, and what would become of a request and why.
 package admin
 
 import (
@@ -18,6 +18,8 @@ type Config struct {
 	Ready func() bool
 	// Table is what is routed.
 	Table *route.Table
+	// Metrics answers a scrape.
+	Metrics http.Handler
 }
 
 // New returns the handler of the admin address.
@@ -31,6 +33,7 @@ func New(c Config) http.Handler {
 	r.Get("/readyz", a.readyz)
 	r.Head("/readyz", a.readyz)
 	r.Post("/api/explain", a.explain)
+	r.Method(http.MethodGet, "/metrics", c.Metrics)
 	return r
 }
 

@@ -1,0 +1,19 @@
+// Package builtin is the list of the policy plugins that the gateway has.
+package builtin
+
+import (
+	"github.com/gpustack/gpustack-gateway/plugins"
+	"github.com/gpustack/gpustack-gateway/plugins/decisionservice"
+	"github.com/gpustack/gpustack-gateway/plugins/leastinflight"
+	"github.com/gpustack/gpustack-gateway/plugins/sessionaffinity"
+)
+
+// All returns every plugin, a line each, with what they remember for the life of the process still empty. asker is how
+// decision services are asked; nil will do where configurations are only checked.
+func All(asker decisionservice.Asker) []plugins.Kind {
+	return []plugins.Kind{
+		sessionaffinity.New(),
+		leastinflight.New(),
+		decisionservice.New(asker),
+	}
+}
