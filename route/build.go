@@ -89,7 +89,9 @@ func (b *builder) readServices() {
 		b.models[m.Name] = m
 		for _, in := range m.Instances {
 			if a, base, err := parseURL(in.URL); err == nil {
-				b.engine(identity(a, base)).limit = in.MaxInflight
+				e := b.engine(identity(a, base))
+				e.limit = in.MaxInflight
+				b.check(m.HealthCheck, a, e)
 			}
 		}
 	}
@@ -102,6 +104,17 @@ func (b *builder) readServices() {
 			b.services = append(b.services, plugins.Provider{Name: p.Name, Type: p.Type, Endpoint: a.origin() + base,
 				Models: p.Models, Token: token})
 		}
+	}
+}
+
+// check notes how an engine is asked whether it is well.
+func (b *builder) check(e *HealthCheckEntry, a Address, of *engine) {
+	if e == nil {
+		return
+	}
+	c := Check{Engine: of.Engine, URL: a.origin() + e.Path, Interval: e.interval()}
+	if !slices.Contains(b.snapshot.checks, c) {
+		b.snapshot.checks = append(b.snapshot.checks, c)
 	}
 }
 

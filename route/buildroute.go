@@ -3,6 +3,7 @@ package route
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gpustack/gpustack-gateway/internal/jsontree"
 	"github.com/gpustack/gpustack-gateway/lb"
@@ -12,7 +13,7 @@ import (
 func (b *builder) route(at string, e *RouteEntry) *Route {
 	l := b.defaults().with(&e.LimitsEntry)
 	r := &Route{Name: e.Name, Description: e.Description, Categories: e.Categories, Access: e.access(),
-		Timeouts: l.timeouts, Retry: l.retry, MaxBodyBytes: l.maxBodyBytes, DebugHeaders: b.file.Defaults.DebugHeaders}
+		Timeouts: l.timeouts, Retry: l.retry, MaxBodyBytes: l.maxBodyBytes, DebugHeaders: b.file.Defaults.DebugHeaders, Queue: b.queue(e), Heartbeat: e.Heartbeat}
 	if r.Access == AllowedUsers {
 		r.users = make(map[string]bool, len(e.AllowedUsers))
 		for _, user := range e.AllowedUsers {
@@ -30,6 +31,17 @@ func (b *builder) route(at string, e *RouteEntry) *Route {
 		r.Upstreams, r.Fallbacks = nil, nil
 	}
 	return r
+}
+
+// queue returns how requests of a route wait.
+func (b *builder) queue(e *RouteEntry) Queue {
+	if e.Queue == nil {
+		return Queue{}
+	}
+	q := Queue{Line: b.options.Fleet.Queue(e.Name), Max: 100, Timeout: 10 * time.Second}
+	set(&q.Max, e.Queue.Max)
+	set(&q.Timeout, e.Queue.Timeout)
+	return q
 }
 
 // poolBuilder builds the pools of one route.

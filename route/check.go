@@ -3,6 +3,7 @@ package route
 import (
 	"encoding/hex"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -58,6 +59,7 @@ func (c *checker) checkModel(at string, m *ModelEntry) {
 	c.name(at, m.Name, c.models)
 	c.text(jsontree.Field(at, "served_model_name"), m.ServedModelName)
 	c.served[m.Name] = m.served()
+	c.checkHealthCheck(jsontree.Field(at, "health_check"), m.HealthCheck)
 	names := map[string]string{}
 	for i := range m.Instances {
 		in := &m.Instances[i]
@@ -77,9 +79,28 @@ func (c *checker) checkModel(at string, m *ModelEntry) {
 			c.refuse(capAt, fmt.Sprintf("%d differs from the %d of %s, which has the same url and so is the same engine (0 is unlimited)",
 				in.MaxInflight, first.max, first.at))
 		}
-		if !known {
-			c.caps[engine] = limit{in.MaxInflight, at}
+		if known && first.check != m.HealthCheck.String() {
+			c.refuse(jsontree.Field(at, "url"), fmt.Sprintf("is the engine of %s as well, whose model has another health_check", first.at))
 		}
+		if !known {
+			c.caps[engine] = limit{in.MaxInflight, m.HealthCheck.String(), at}
+		}
+	}
+}
+
+func (c *checker) checkHealthCheck(at string, h *HealthCheckEntry) {
+	if h == nil {
+		return
+	}
+	pathAt := jsontree.Field(at, "path")
+	switch u, err := url.ParseRequestURI(h.Path); {
+	case h.Path == "":
+		c.text(pathAt, h.Path)
+	case err != nil, !strings.HasPrefix(h.Path, "/"), u.Host != "":
+		c.refuse(pathAt, fmt.Sprintf("%.100q is not a path such as /health", h.Path))
+	}
+	if i := h.Interval; i != nil && *i <= 0 {
+		c.refuse(jsontree.Field(at, "interval"), fmt.Sprintf("%v is not more than 0", *i))
 	}
 }
 

@@ -24,6 +24,15 @@ func (c *checker) checkRoute(at string, r *RouteEntry) {
 			}
 		}
 	}
+	if q := r.Queue; q != nil {
+		queue := jsontree.Field(at, "queue")
+		if q.Max != nil && *q.Max < 1 {
+			c.refuse(jsontree.Field(queue, "max"), fmt.Sprintf("%d is less than 1", *q.Max))
+		}
+		if q.Timeout != nil && *q.Timeout <= 0 {
+			c.refuse(jsontree.Field(queue, "timeout"), fmt.Sprintf("%v is not more than 0", *q.Timeout))
+		}
+	}
 	c.checkLimits(at, &r.LimitsEntry)
 }
 

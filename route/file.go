@@ -26,13 +26,35 @@ type File struct {
 
 // ModelEntry is a deployed model.
 type ModelEntry struct {
-	Name            string          `json:"name" jsontree:"required"`
-	ServedModelName string          `json:"served_model_name"` // "" is Name
-	Instances       []InstanceEntry `json:"instances" jsontree:"required"`
+	Name            string            `json:"name" jsontree:"required"`
+	ServedModelName string            `json:"served_model_name"` // "" is Name
+	Instances       []InstanceEntry   `json:"instances" jsontree:"required"`
+	HealthCheck     *HealthCheckEntry `json:"health_check"` // nil is none
+}
+
+// HealthCheckEntry is how a model's engines are asked whether they are well.
+type HealthCheckEntry struct {
+	Path     string         `json:"path" jsontree:"required"`
+	Interval *time.Duration `json:"interval"` // nil is 5 s
 }
 
 // served returns the name that the model's engines know it by.
 func (m *ModelEntry) served() string { return cmp.Or(m.ServedModelName, m.Name) }
+
+// interval returns how long it is from one question to the next.
+func (h *HealthCheckEntry) interval() time.Duration {
+	interval := 5 * time.Second
+	set(&interval, h.Interval)
+	return interval
+}
+
+// String returns what tells a check from another; none is "".
+func (h *HealthCheckEntry) String() string {
+	if h == nil {
+		return ""
+	}
+	return h.Path + " every " + h.interval().String()
+}
 
 // InstanceEntry is one running copy of a model.
 type InstanceEntry struct {
@@ -59,7 +81,15 @@ type RouteEntry struct {
 	AllowedUsers []string        `json:"allowed_users"`
 	Targets      []TargetEntry   `json:"targets" jsontree:"required"`
 	Policies     *jsontree.Value `json:"policies"`
+	Queue        *QueueEntry     `json:"queue"`     // nil is none
+	Heartbeat    time.Duration   `json:"heartbeat"` // 0 is none
 	LimitsEntry
+}
+
+// QueueEntry is how requests wait for a place where all instances are full.
+type QueueEntry struct {
+	Max     *int           `json:"max"`     // nil is 100
+	Timeout *time.Duration `json:"timeout"` // nil is 10 s
 }
 
 // TargetEntry is one line of a route: exactly one of Model and Provider.
@@ -104,9 +134,10 @@ type TimeoutsEntry struct {
 
 // RetryEntry is the member retry.
 type RetryEntry struct {
-	MaxAttempts *int           `json:"max_attempts"`
-	Deadline    *time.Duration `json:"deadline"`
-	StatusCodes []string       `json:"status_codes"`
+	MaxAttempts    *int           `json:"max_attempts"`
+	Deadline       *time.Duration `json:"deadline"`
+	StatusCodes    []string       `json:"status_codes"`
+	PeekFirstEvent *bool          `json:"peek_first_event"`
 }
 
 // HealthEntry is the member health.

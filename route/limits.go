@@ -35,6 +35,7 @@ func (l limits) with(e *LimitsEntry) limits {
 	if e.Retry.StatusCodes != nil {
 		l.retry.StatusCodes = codesOf(e.Retry.StatusCodes)
 	}
+	set(&l.retry.PeekFirstEvent, e.Retry.PeekFirstEvent)
 	set(&l.health.Threshold, e.Health.UnhealthyThreshold)
 	set(&l.health.Cooldown, e.Health.Cooldown)
 	set(&l.health.Ramp, e.Health.Ramp)

@@ -41,10 +41,11 @@ type checker struct {
 	caps      map[string]limit // by the engine's identity
 }
 
-// limit is the cap of an engine, and the path of the instance that says so.
+// limit is what instances of one engine must agree on, and the path of the one that says so first.
 type limit struct {
-	max int64
-	at  string
+	max   int64
+	check string // of its model's health check, "" for none
+	at    string
 }
 
 func (c *checker) all() []Problem {

@@ -22,7 +22,11 @@ type Snapshot struct {
 	keys      map[[sha256.Size]byte]*key
 	addresses []Address
 	engines   []*lb.Engine
+	checks    []Check
 }
+
+// Checks returns the health checks of the models that have one, each engine at most once for a URL.
+func (s *Snapshot) Checks() []Check { return s.checks }
 
 // Routes returns the routes in the order of the file, the unusable ones among them. They must not be changed.
 func (s *Snapshot) Routes() []*Route { return s.routes }
@@ -105,6 +109,8 @@ type Route struct {
 	Retry        Retry
 	MaxBodyBytes int64 // 0 is unlimited
 	DebugHeaders bool
+	Queue        Queue
+	Heartbeat    time.Duration // of silence in a stream after which the client is told that it still runs; 0 is never
 
 	users map[string]bool // who may, if Access is AllowedUsers
 }
@@ -137,4 +143,22 @@ type Retry struct {
 	MaxAttempts int           // at least 1
 	Deadline    time.Duration // after a request's arrival no attempt is started; 0 is none
 	StatusCodes Codes
+
+	// PeekFirstEvent holds the head of a stream back until its first event that says something, so that an error there
+	// can still go to somebody else.
+	PeekFirstEvent bool
+}
+
+// Queue is how requests wait for a place where every instance is full, instead of being refused.
+type Queue struct {
+	Line    *lb.Queue // nil: they don't
+	Max     int       // requests that may wait; at least 1
+	Timeout time.Duration
+}
+
+// Check is how an engine is asked whether it is well.
+type Check struct {
+	Engine   *lb.Engine
+	URL      string
+	Interval time.Duration
 }
