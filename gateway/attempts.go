@@ -62,10 +62,13 @@ func (x *exchange) lastStatus() (status int, answered bool) {
 // is used up. It returns true when the request is over: answered, or its client gone.
 func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over bool) {
 	for x.attempts < budget && x.mayTry() {
-		now := time.Now()
-		if err := p.Pick(&x.request, &x.lease, now); err != nil {
+		if err := x.pick(p); err != nil {
+			if errors.Is(err, errLeft) {
+				x.outcome = clientClosed
+				return true
+			}
 			if !x.isKept && x.lastErr == nil && x.refusal == nil {
-				x.refusal = notPicked(err, p, x.route, now)
+				x.refusal = notPicked(err, p, x.route, time.Now())
 			}
 			return false
 		}

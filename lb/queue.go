@@ -42,7 +42,7 @@ func (q *Queue) Join(p *Pool, most int) *Ticket {
 		p.candidates[i].Engine.waited(q, 1)
 	}
 	// What was full when the request was refused may have room by now, of which no engine told this queue.
-	q.wake()
+	q.Wake()
 	return t
 }
 
@@ -65,11 +65,11 @@ func (t *Ticket) Leave() {
 	for _, e := range t.engines {
 		e.waited(q, -1)
 	}
-	q.wake()
+	q.Wake()
 }
 
-// wake gives the head of the line a turn.
-func (q *Queue) wake() {
+// Wake gives the head of the line a turn. Engines do so when they have room; whoever knows of another reason may, too.
+func (q *Queue) Wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if head := q.line.Front(); head != nil {
@@ -111,6 +111,6 @@ func (e *Engine) roomy() {
 	}
 	e.waiting.mu.Unlock()
 	for _, q := range queues {
-		q.wake()
+		q.Wake()
 	}
 }
