@@ -40,6 +40,7 @@ type service struct {
 	metrics  *metrics.Metrics
 	decide   *systemone.Client
 	fleet    *lb.Fleet
+	probes   *probes
 	table    *route.Table
 	upstream *upstream.Client
 	gateway  *gateway.Gateway
@@ -51,6 +52,7 @@ type service struct {
 func newService(c settings) (*service, error) {
 	s := &service{settings: c, metrics: metrics.New(buildVersion()), upstream: upstream.NewClient(nil), fleet: lb.NewFleet(rand.Uint64)}
 	s.decide = newDecisionClient(s.metrics, c.log)
+	s.probes = newProbes(c.log)
 	s.table = route.NewTable(c.routes, route.Options{
 		Kinds:     builtin.All(asker{s.decide}),
 		Fleet:     s.fleet,
@@ -65,6 +67,7 @@ func newService(c settings) (*service, error) {
 	if err != nil {
 		s.upstream.Close()
 		s.decide.Close()
+		s.probes.prober.Close()
 		return nil, err
 	}
 	s.metrics.Add(&admin.Live{Table: s.table, Fleet: s.fleet, Active: s.gateway.Active, Clients: s.gateway.Clients,
@@ -107,13 +110,15 @@ func (s *service) newGateway() (*gateway.Gateway, error) {
 	return gateway.New(c)
 }
 
-// retain closes the connections to addresses that a new snapshot no longer knows, and drops the series of its routes.
+// retain closes the connections to addresses that a new snapshot no longer knows, drops the series of routes that are gone,
+// and has the engines asked that it wants asked.
 func (s *service) retain(snapshot *route.Snapshot) {
 	routes := make(map[string]bool)
 	for _, r := range snapshot.Routes() {
 		routes[r.Name] = true
 	}
 	s.metrics.Retain(routes)
+	s.probes.set(snapshot.Checks())
 	known := make(map[upstream.Addr]bool)
 	for _, a := range snapshot.Addresses() {
 		known[upstream.Addr{Host: a.Host, TLS: a.TLS}] = true
@@ -163,6 +168,7 @@ func (s *service) stop() {
 	cut := s.gateway.Shutdown(ctx, s.grace)
 	s.upstream.Close()
 	s.decide.Close()
+	s.probes.prober.Close()
 	_ = s.operator.Close() // health checks may be cut off
 	s.log.Info().Int("cut", cut).Msg("stopped")
 }
