@@ -55,11 +55,12 @@ func (p *probes) heard(url string, err error) {
 		return
 	}
 	now := time.Now()
-	down := e.Health(now).Status == lb.Down
+	status := e.Health(now).Status
+	down := status == lb.Down
 	switch {
 	case err != nil:
 		e.Down()
-		if !down {
+		if !down && status != lb.Drained {
 			p.log.Warn().Str("engine", url).AnErr("cause", err).Msg("an engine failed its health check and is taken out")
 		}
 	case down:
