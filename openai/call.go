@@ -23,7 +23,7 @@ type Call struct {
 	members []member // of the body's object, the first maxMembers
 	total   int      // how many there are
 	decoded []byte   // strings that had escapes
-	newest  []jsonscan.Span
+	task    task
 }
 
 // member is a member of the body's object, so that a value is found without a second walk over the body.
@@ -141,7 +141,8 @@ func (c *Call) Reset() {
 	if cap(decoded) > keepBytes {
 		decoded = nil
 	}
-	*c = Call{members: c.members[:0], decoded: decoded, newest: c.newest[:0]}
+	c.task.reset()
+	*c = Call{members: c.members[:0], decoded: decoded, task: c.task}
 }
 
 // Release lets go of the body, so that its memory can be used again while the answer is still on its way. What was

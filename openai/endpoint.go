@@ -31,20 +31,7 @@ type Endpoint struct {
 	Dialect Dialect
 	Body    BodyForm
 	Allow   string // the methods it takes, as an Allow header lists them
-
-	kind kind // which API's shapes its bodies and answers have
 }
-
-// kind is an API as far as the shapes of its bodies differ.
-type kind uint8
-
-const (
-	other kind = iota
-	chat
-	completions
-	responses
-	messages
-)
 
 const (
 	post = "POST"
@@ -53,11 +40,11 @@ const (
 
 // endpoints is every endpoint there is, by its path below the base.
 var endpoints = byPath(
-	Endpoint{Name: "chat", Path: "/chat/completions", Body: JSON, Allow: post, kind: chat},
-	Endpoint{Name: "completions", Path: "/completions", Body: JSON, Allow: post, kind: completions},
-	Endpoint{Name: "responses", Path: "/responses", Body: JSON, Allow: post, kind: responses},
-	Endpoint{Name: "messages", Path: "/messages", Dialect: Anthropic, Body: JSON, Allow: post, kind: messages},
-	Endpoint{Name: "count_tokens", Path: "/messages/count_tokens", Dialect: Anthropic, Body: JSON, Allow: post, kind: messages},
+	Endpoint{Name: "chat", Path: "/chat/completions", Body: JSON, Allow: post},
+	Endpoint{Name: "completions", Path: "/completions", Body: JSON, Allow: post},
+	Endpoint{Name: "responses", Path: "/responses", Body: JSON, Allow: post},
+	Endpoint{Name: "messages", Path: "/messages", Dialect: Anthropic, Body: JSON, Allow: post},
+	Endpoint{Name: "count_tokens", Path: "/messages/count_tokens", Dialect: Anthropic, Body: JSON, Allow: post},
 	Endpoint{Name: "embeddings", Path: "/embeddings", Body: JSON, Allow: post},
 	Endpoint{Name: "rerank", Path: "/rerank", Body: JSON, Allow: post},
 	Endpoint{Name: "score", Path: "/score", Body: JSON, Allow: post},
