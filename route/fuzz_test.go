@@ -52,6 +52,7 @@ func FuzzLoad(f *testing.F) {
 
 // use picks from a pool until nobody is left.
 func use(t *testing.T, p *lb.Pool, ups []Upstream) {
+	t.Helper()
 	if len(p.Candidates()) != len(ups) {
 		t.Fatalf("%d candidates, %d upstreams", len(p.Candidates()), len(ups))
 	}
