@@ -247,7 +247,7 @@ func TestC123PluginFails(t *testing.T) {
 	} {
 		o := testOptions()
 		o.Kinds = []plugins.Kind{kind("bad", build)}
-		s, problems := read("f", []byte(policyFile(`{ "bad": { "x": 1 } }`)), o)
+		s, problems := Load("f", []byte(policyFile(`{ "bad": { "x": 1 } }`)), o)
 		if s != nil || len(problems) != 1 || problems[0].Level != FileError || !strings.Contains(problems[0].String(), want) {
 			t.Errorf("got %v, want %s", problems, want)
 		}

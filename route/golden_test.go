@@ -22,7 +22,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, problems := read(filepath.Base(file), data, testOptions())
+			s, problems := Load(filepath.Base(file), data, testOptions())
 			got := report(s, problems)
 			beside := strings.TrimSuffix(file, ".json") + ".txt"
 			if *update {

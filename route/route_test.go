@@ -27,7 +27,7 @@ func testOptions() Options {
 // mustBuild builds a snapshot of a file without a problem at file level.
 func mustBuild(tb testing.TB, text string, o Options) *Snapshot {
 	tb.Helper()
-	s, problems := read("routes.json", []byte(text), o)
+	s, problems := Load("routes.json", []byte(text), o)
 	if s == nil {
 		tb.Fatal(report(s, problems))
 	}
