@@ -145,6 +145,13 @@ func (c *client) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
+// resetOnClose makes Close end the connection in a reset, which no peer takes for the end of what it reads.
+func (c *client) resetOnClose() {
+	if t, ok := c.Conn.(*net.TCPConn); ok {
+		_ = t.SetLinger(0) // on a connection that is closed there is nothing to reset
+	}
+}
+
 // Close closes the connection once and takes it off the books.
 func (c *client) Close() error {
 	err := net.ErrClosed

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -126,6 +127,9 @@ func chunked(head string, pieces ...string) string {
 func send(t testing.TB, g *gatewaytest.Gateway, request string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	c := g.Dial()
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := io.WriteString(c, request); err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,9 @@ func (x *exchange) giveBack() {
 }
 
 func eventStream(h *fasthttp.ResponseHeader) bool {
-	return bytes.HasPrefix(h.ContentType(), []byte("text/event-stream"))
+	const media = "text/event-stream" // in any case (RFC 9110, section 8.3.1)
+	ctype := h.ContentType()
+	return len(ctype) >= len(media) && bytes.EqualFold(ctype[:len(media)], []byte(media))
 }
 
 // commit passes an answer on. From here on nothing is retried, so the request's body is let go.
@@ -250,7 +252,11 @@ func (x *exchange) writeUnframed(resp *fasthttp.Response) {
 		resp.ImmediateHeaderFlush = false
 		_, err = x.WriteTo(conn)
 	}
-	if err != nil && x.outcome != upstreamAborted {
+	switch {
+	case err == nil:
+	case x.outcome == upstreamAborted:
+		x.client.resetOnClose() // the end of the connection would pass for the end of the body
+	default:
 		x.outcome = clientClosed
 	}
 	x.streaming = false

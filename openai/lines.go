@@ -71,8 +71,39 @@ func (w *lines) line(label string, quoted []byte) {
 	}
 }
 
-// text writes a piece of a text, with the data in it replaced by the marker.
+// text writes a piece of a text, with the data in it replaced by the marker. Chunks shorter than a long run can only
+// begin, go on or end one, so their middle is copied as it is.
 func (w *lines) text(piece []byte) {
+	for len(piece) > 0 {
+		chunk := piece[:min(len(piece), longRun-1)]
+		piece = piece[len(chunk):]
+
+		head := 0
+		for head < len(chunk) && isBase64[chunk[head]] {
+			head++
+		}
+		if w.run.len > 0 || w.marking || head == len(chunk) {
+			w.words(chunk[:head])
+			chunk = chunk[head:]
+		}
+		if len(chunk) == 0 {
+			continue
+		}
+		if w.run.len == len(w.run.word) && chunk[0] == ',' || bytes.Contains(chunk, []byte("64,")) {
+			w.words(chunk) // there may be a ";base64,"
+			continue
+		}
+		tail := len(chunk)
+		for isBase64[chunk[tail-1]] { // not all of them are: else it would all have been the head
+			tail--
+		}
+		w.between(chunk[:tail])
+		w.words(chunk[tail:])
+	}
+}
+
+// words writes a piece word by word.
+func (w *lines) words(piece []byte) {
 	for len(piece) > 0 {
 		n := 0
 		for n < len(piece) && isBase64[piece[n]] {
@@ -122,7 +153,7 @@ func (w *lines) data(b []byte) {
 	}
 }
 
-// between writes what is not of base64.
+// between writes what is not of base64, and what of it stands among that.
 func (w *lines) between(b []byte) {
 	r := &w.run
 	w.marking = r.before == ';' && r.len == len(r.word) && bytes.EqualFold(r.word[:], []byte("base64")) && len(b) == 1 && b[0] == ','

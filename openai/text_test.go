@@ -252,3 +252,32 @@ func BenchmarkTaskText(b *testing.B) {
 		})
 	}
 }
+
+// However a text is cut into pieces and chunks, the data in it is found.
+func FuzzTaskText_Data(f *testing.F) {
+	f.Add("x;base64,QUJD/y", 3, 250)
+	f.Add(strings.Repeat("A", 300)+" ;BASE64,"+strings.Repeat("B", 10), 7, 254)
+	f.Fuzz(func(t *testing.T, text string, escapes, padding int) {
+		if !utf8.ValidString(text) || padding < 0 || padding > 1000 {
+			return
+		}
+		text = strings.Repeat(". ", padding) + text
+		var plain, words lines
+		w := window(nil, 0, 1<<20)
+		w.words([]byte(text))
+		quoted := mustJSON(text)
+		for i := range quoted { // some slashes are escaped
+			if escapes > 0 && quoted[i] == '/' && i%escapes == 0 {
+				quoted = append(quoted[:i], append([]byte(`\`), quoted[i:]...)...)
+				break
+			}
+		}
+		plain = window(nil, 0, 1<<20)
+		plain.label = "x"
+		plain.line("x", quoted)
+		words = w
+		if string(plain.done()) != string(words.done()) {
+			t.Fatalf("%q\nword by word %q", plain.dst, words.dst)
+		}
+	})
+}

@@ -21,7 +21,7 @@ func (a Access) String() string {
 }
 
 // access returns who may use the route. A policy that is none has been told, and lets nobody in that authed would not.
-func (r *RouteEntry) access() Access {
+func (r *Entry) access() Access {
 	if r.AccessPolicy != nil {
 		for a, name := range accessNames {
 			if name == *r.AccessPolicy {

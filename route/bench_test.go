@@ -85,7 +85,7 @@ func BenchmarkLoad(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if s, problems := read("routes.json", data, o); s == nil {
+		if s, problems := Load("routes.json", data, o); s == nil {
 			b.Fatal(report(s, problems))
 		}
 	}

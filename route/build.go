@@ -18,7 +18,20 @@ type Options struct {
 	Fleet     *lb.Fleet
 	Rand      lb.Rand
 	LookupEnv func(name string) (string, bool)
-	OnSwap    func(*Snapshot) // called after a new snapshot serves; may be nil
+	OnSwap    func(*Snapshot) // called after a new snapshot serves, before Reload returns; may be nil
+}
+
+// Load makes a snapshot of a file's text and tells all that is wrong with it, sorted by place: Parse and Build in one. The
+// snapshot is nil if there is a problem at file level.
+func Load(name string, data []byte, o Options) (*Snapshot, []Problem) {
+	f, problems := Parse(name, data)
+	if f == nil {
+		return nil, problems
+	}
+	s, more := Build(f, o)
+	problems = append(problems, more...)
+	sortProblems(problems)
+	return s, problems
 }
 
 // Build makes a snapshot of a file, and tells what is wrong beyond what Parse told, sorted by place. The snapshot is nil

@@ -229,17 +229,25 @@ func TestPluginSpec(t *testing.T) {
 	}
 }
 
+// broken is a plugin with a mistake in it.
+func broken(s *plugins.Spec) lb.Voter {
+	if s.Models()[len(s.Models())] == "" {
+		return nil
+	}
+	return silent{}
+}
+
 // Test that whatever a plugin does while it is built, the gateway lives and the file says what is wrong.
 func TestC123PluginFails(t *testing.T) {
 	for want, build := range map[string]func(s *plugins.Spec) lb.Voter{
-		`routes[0].policies.bad: the plugin can't be built from this: it panicked with oh`:                                    func(*plugins.Spec) lb.Voter { panic("oh") },
-		`routes[0].policies.bad: the plugin can't be built from this: it panicked with runtime error: invalid memory address`: func(*plugins.Spec) lb.Voter { var c *struct{ x int }; c.x = 1; return silent{} },
-		`routes[0].policies.bad: the plugin can't be built from this: it says nothing`:                                        func(*plugins.Spec) lb.Voter { return nil },
+		`routes[0].policies.bad: the plugin can't be built from this: it panicked with oh`:                                                  func(*plugins.Spec) lb.Voter { panic("oh") },
+		`routes[0].policies.bad: the plugin can't be built from this: it panicked with runtime error: index out of range [3] with length 3`: broken,
+		`routes[0].policies.bad: the plugin can't be built from this: it says nothing`:                                                      func(*plugins.Spec) lb.Voter { return nil },
 		`routes[0].policies.bad.x: is wrong`: func(s *plugins.Spec) lb.Voter { s.Problemf("x", "is wrong"); return silent{} },
 	} {
 		o := testOptions()
 		o.Kinds = []plugins.Kind{kind("bad", build)}
-		s, problems := read("f", []byte(policyFile(`{ "bad": { "x": 1 } }`)), o)
+		s, problems := Load("f", []byte(policyFile(`{ "bad": { "x": 1 } }`)), o)
 		if s != nil || len(problems) != 1 || problems[0].Level != FileError || !strings.Contains(problems[0].String(), want) {
 			t.Errorf("got %v, want %s", problems, want)
 		}

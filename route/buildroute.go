@@ -10,7 +10,7 @@ import (
 )
 
 // route builds one route. What keeps it from serving is its Reason, and told as a problem.
-func (b *builder) route(at string, e *RouteEntry) *Route {
+func (b *builder) route(at string, e *Entry) *Route {
 	l := b.defaults().with(&e.LimitsEntry)
 	r := &Route{Name: e.Name, Description: e.Description, Categories: e.Categories, Access: e.access(),
 		Timeouts: l.timeouts, Retry: l.retry, MaxBodyBytes: l.maxBodyBytes, DebugHeaders: b.file.Defaults.DebugHeaders, Queue: b.queue(e), Heartbeat: e.Heartbeat}
@@ -34,7 +34,7 @@ func (b *builder) route(at string, e *RouteEntry) *Route {
 }
 
 // queue returns how requests of a route wait.
-func (b *builder) queue(e *RouteEntry) Queue {
+func (b *builder) queue(e *Entry) Queue {
 	if e.Queue == nil {
 		return Queue{}
 	}
@@ -62,7 +62,7 @@ func (p *poolBuilder) unusable(path, reason string) {
 }
 
 // derive works out how the route chooses, and whether it can.
-func (p *poolBuilder) derive(e *RouteEntry) {
+func (p *poolBuilder) derive(e *Entry) {
 	weights := make([]int64, len(p.config.Targets))
 	for i, t := range p.config.Targets {
 		weights[i] = t.Weight

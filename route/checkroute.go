@@ -6,7 +6,7 @@ import (
 	"github.com/gpustack/gpustack-gateway/internal/jsontree"
 )
 
-func (c *checker) checkRoute(at string, r *RouteEntry) {
+func (c *checker) checkRoute(at string, r *Entry) {
 	c.name(at, r.Name, c.routes)
 	c.texts(jsontree.Field(at, "categories"), r.Categories)
 	c.checkAccess(at, r)
@@ -36,7 +36,7 @@ func (c *checker) checkRoute(at string, r *RouteEntry) {
 	c.checkLimits(at, &r.LimitsEntry)
 }
 
-func (c *checker) checkAccess(at string, r *RouteEntry) {
+func (c *checker) checkAccess(at string, r *Entry) {
 	policy, users := jsontree.Field(at, "access_policy"), jsontree.Field(at, "allowed_users")
 	c.texts(users, r.AllowedUsers)
 	if r.AccessPolicy != nil {

@@ -43,7 +43,7 @@ func (c Codes) String() string {
 
 // add puts into the set what a code stands for: "4xx", "5xx" or one status. The error says of the code what is allowed.
 func (c *Codes) add(code string) error {
-	from, until := 0, 0
+	var from, until int
 	switch code {
 	case "4xx":
 		from, until = 400, 499

@@ -15,7 +15,7 @@ type File struct {
 	Schema    string          `json:"$schema"` // for editors
 	Models    []ModelEntry    `json:"models"`
 	Providers []ProviderEntry `json:"providers"`
-	Routes    []RouteEntry    `json:"routes"`
+	Routes    []Entry         `json:"routes"`
 	Keys      []KeyEntry      `json:"api_keys"`
 	Defaults  DefaultsEntry   `json:"defaults"`
 
@@ -72,8 +72,8 @@ type ProviderEntry struct {
 	Models   []string `json:"models"` // what it offers; empty is unknown
 }
 
-// RouteEntry is a name that clients send, and what serves it.
-type RouteEntry struct {
+// Entry is a name that clients send, and what serves it.
+type Entry struct {
 	Name         string          `json:"name" jsontree:"required"`
 	Description  string          `json:"description"`
 	Categories   []string        `json:"categories"`

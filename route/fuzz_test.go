@@ -21,7 +21,7 @@ func FuzzLoad(f *testing.F) {
 	o := testOptions()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		o.Fleet = lb.NewFleet(o.Rand)
-		s, problems := read("f", data, o)
+		s, problems := Load("f", data, o)
 		if (s == nil) != refused(problems) {
 			t.Fatalf("snapshot %v with %v", s, problems)
 		}
@@ -52,6 +52,7 @@ func FuzzLoad(f *testing.F) {
 
 // use picks from a pool until nobody is left.
 func use(t *testing.T, p *lb.Pool, ups []Upstream) {
+	t.Helper()
 	if len(p.Candidates()) != len(ups) {
 		t.Fatalf("%d candidates, %d upstreams", len(p.Candidates()), len(ups))
 	}

@@ -22,7 +22,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, problems := read(filepath.Base(file), data, testOptions())
+			s, problems := Load(filepath.Base(file), data, testOptions())
 			got := report(s, problems)
 			beside := strings.TrimSuffix(file, ".json") + ".txt"
 			if *update {
@@ -53,13 +53,13 @@ func TestGolden(t *testing.T) {
 }
 
 // files returns the routes files of some folders.
-func files(t testing.TB, folders ...string) []string {
-	t.Helper()
+func files(tb testing.TB, folders ...string) []string {
+	tb.Helper()
 	var all []string
 	for _, folder := range folders {
 		files, err := filepath.Glob(filepath.Join(testdata, folder, "*.json"))
 		if err != nil || len(files) == 0 {
-			t.Fatalf("no files in %s: %v", folder, err)
+			tb.Fatalf("no files in %s: %v", folder, err)
 		}
 		all = append(all, files...)
 	}

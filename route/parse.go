@@ -91,7 +91,7 @@ func (c *checker) given(path string, k jsontree.Kind) (given, right bool) {
 // complete reports whether a list of the file is known as it was meant, so that what is not found in it can be blamed.
 func (c *checker) complete(list string) bool {
 	for _, p := range c.shape {
-		top := strings.IndexAny(p.Path, ".[") < 0
+		top := !strings.ContainsAny(p.Path, ".[")
 		if top || strings.HasPrefix(p.Path, list+"[") {
 			return false
 		}

@@ -25,11 +25,11 @@ func testOptions() Options {
 }
 
 // mustBuild builds a snapshot of a file without a problem at file level.
-func mustBuild(t testing.TB, text string, o Options) *Snapshot {
-	t.Helper()
-	s, problems := read("routes.json", []byte(text), o)
+func mustBuild(tb testing.TB, text string, o Options) *Snapshot {
+	tb.Helper()
+	s, problems := Load("routes.json", []byte(text), o)
 	if s == nil {
-		t.Fatal(report(s, problems))
+		tb.Fatal(report(s, problems))
 	}
 	return s
 }

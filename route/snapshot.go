@@ -42,11 +42,11 @@ func (s *Snapshot) Addresses() []Address { return s.addresses }
 var ErrKey = errors.New("the API key is unknown or has expired")
 
 // Caller returns who presents a secret at a moment; an empty secret is nobody, without an error. It does not allocate.
-func (s *Snapshot) Caller(secret []byte, now time.Time) (Caller, error) {
-	if len(secret) == 0 {
+func (s *Snapshot) Caller(presented []byte, now time.Time) (Caller, error) {
+	if len(presented) == 0 {
 		return Caller{}, nil
 	}
-	k := s.keys[sha256.Sum256(secret)]
+	k := s.keys[sha256.Sum256(presented)]
 	if k == nil || (!k.expires.IsZero() && !now.Before(k.expires)) {
 		return Caller{}, ErrKey
 	}

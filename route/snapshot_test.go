@@ -2,6 +2,7 @@ package route
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,11 +60,11 @@ func TestAccess(t *testing.T) {
 		}
 	}
 	for _, secret := range []string{"a", "a1 ", "alice", "\x00", strings.Repeat("x", 1<<20)} {
-		if c, err := s.Caller([]byte(secret), now); err != ErrKey || c != (Caller{}) {
+		if c, err := s.Caller([]byte(secret), now); !errors.Is(err, ErrKey) || c != (Caller{}) {
 			t.Errorf("%.20q: %v, %v", secret, c, err)
 		}
 	}
-	if _, err := s.Caller([]byte("a1"), now.Add(time.Second)); err != ErrKey {
+	if _, err := s.Caller([]byte("a1"), now.Add(time.Second)); !errors.Is(err, ErrKey) {
 		t.Errorf("the key is valid when it expires: %v", err)
 	}
 }

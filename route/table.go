@@ -61,7 +61,7 @@ func (t *Table) Reload() (changed bool, problems []Problem, err error) {
 		status.Problems = t.problems
 		return false, t.problems, nil
 	}
-	next, problems := read(t.path, data, t.options)
+	next, problems := Load(t.path, data, t.options)
 	status.Problems = problems
 	if next == nil {
 		status.Refused = true
@@ -78,18 +78,6 @@ func (t *Table) Reload() (changed bool, problems []Problem, err error) {
 		t.options.OnSwap(next)
 	}
 	return true, problems, nil
-}
-
-// read makes a snapshot of a file's text, nil if there is a problem at file level.
-func read(name string, data []byte, o Options) (*Snapshot, []Problem) {
-	f, problems := Parse(name, data)
-	if f == nil {
-		return nil, problems
-	}
-	s, more := Build(f, o)
-	problems = append(problems, more...)
-	sortProblems(problems)
-	return s, problems
 }
 
 // names returns the names of the routes.

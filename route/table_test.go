@@ -24,6 +24,7 @@ type tableTest struct {
 }
 
 func newTableTest(t *testing.T, kinds ...plugins.Kind) *tableTest {
+	t.Helper()
 	x := &tableTest{t: t}
 	o := testOptions()
 	o.Kinds = append(o.Kinds, kinds...)
@@ -218,7 +219,7 @@ func TestC045ReloadKeepsTurns(t *testing.T) {
 // Test that reloads and readers don't meet: run with the race detector.
 func TestTableConcurrent(t *testing.T) {
 	x := newTableTest(t)
-	x.Table.options.OnSwap = nil
+	x.options.OnSwap = nil
 	x.reload(tableFile, true)
 	done := make(chan struct{})
 	var wg sync.WaitGroup

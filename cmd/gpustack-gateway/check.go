@@ -48,17 +48,12 @@ func (c *checkCommand) Run(p *process) error {
 
 // build makes a snapshot of a file's text, apart from any gateway that runs.
 func build(name string, data []byte, lookupEnv func(string) (string, bool)) (*route.Snapshot, []route.Problem) {
-	file, problems := route.Parse(name, data)
-	if file == nil || refused(problems) {
-		return nil, problems
-	}
-	snapshot, more := route.Build(file, route.Options{
+	return route.Load(name, data, route.Options{
 		Kinds:     builtin.All(nil),
 		Fleet:     lb.NewFleet(rand.Uint64),
 		Rand:      rand.Uint64,
 		LookupEnv: lookupEnv,
 	})
-	return snapshot, append(problems, more...)
 }
 
 // printRoutes prints a line for each route and returns how many cannot serve.

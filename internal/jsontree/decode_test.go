@@ -55,7 +55,7 @@ type everything struct {
 	internal string
 }
 
-func parse(t testing.TB, text string) *Value {
+func parse(t *testing.T, text string) *Value {
 	t.Helper()
 	v, problems := Parse([]byte(text))
 	if v == nil || len(problems) > 0 {

@@ -1,7 +1,7 @@
 package jsontree
 
 import (
-	"bytes"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -122,7 +122,7 @@ func (p *parser) escape(out []byte, t *trail) ([]byte, bool) {
 	start := p.at
 	p.at++
 	if p.at < len(p.text) {
-		if i := bytes.IndexByte([]byte(escapes), p.text[p.at]); i >= 0 {
+		if i := strings.IndexByte(escapes, p.text[p.at]); i >= 0 {
 			p.at++
 			return append(out, escaped[i]), true
 		}

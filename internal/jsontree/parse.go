@@ -85,7 +85,7 @@ func (p *parser) value(t *trail, depth int) *Value {
 		return nil
 	}
 	v := &Value{Offset: p.at}
-	ok := false
+	var ok bool
 	switch c := p.next(); c {
 	case '{':
 		v.Kind = Object

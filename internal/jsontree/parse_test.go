@@ -34,7 +34,7 @@ func plainValue(v *Value) any {
 	return nil
 }
 
-func reference(t testing.TB, text string) any {
+func reference(t *testing.T, text string) any {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -222,6 +222,7 @@ func FuzzParse(f *testing.F) {
 
 // walk checks that every value is found by its path.
 func walk(t *testing.T, root, v *Value, path string) {
+	t.Helper()
 	if at, found := root.Find(path); !found || at != v {
 		t.Errorf("%s is not found", strconv.Quote(path))
 	}

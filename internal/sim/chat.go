@@ -115,7 +115,8 @@ func (x *exchange) wholeChat(p *prompt) {
 	b = append(b, stopReason(cut)...)
 	b = append(b, `"}],`...)
 	b = x.appendUsage(b, p.words, len(words)+x.b.Reasoning)
-	x.s.buf = append(b, '}')
+	b = append(b, '}')
+	x.s.buf = b
 	x.s.tokens = len(words)
 	x.s.put(atOnce)
 }
@@ -129,14 +130,15 @@ type chunks struct {
 
 func (x *exchange) newChunks(usage bool) *chunks {
 	x.s.stream, x.s.ctype = true, "text/event-stream"
-	head := append(x.c.chunk[:0], "data: "...)
-	x.c.chunk = x.appendChatHead(head, x.id("chatcmpl-"), "chat.completion.chunk")
+	x.c.chunk = append(x.c.chunk[:0], "data: "...)
+	x.c.chunk = x.appendChatHead(x.c.chunk, x.id("chatcmpl-"), "chat.completion.chunk")
 	return &chunks{x, x.c.chunk, usage}
 }
 
 // begin and end put the delta between them into a chunk.
 func (c *chunks) begin() []byte {
-	b := append(c.x.s.buf, c.head...)
+	b := c.x.s.buf
+	b = append(b, c.head...)
 	return append(b, `,"choices":[{"index":0,"delta":{`...)
 }
 
@@ -147,17 +149,20 @@ func (c *chunks) end(b []byte, finish string, p pause) {
 	} else {
 		b = appendString(b, finish)
 	}
-	c.x.s.buf = append(b, "}]}\n\n"...)
+	b = append(b, "}]}\n\n"...)
+	c.x.s.buf = b
 	c.x.event(p)
 }
 
 // finish ends the stream, after a chunk with the usage if that was asked for.
 func (c *chunks) finish(in, out int) {
 	if c.usage {
-		b := append(c.x.s.buf, c.head...)
+		b := c.x.s.buf
+		b = append(b, c.head...)
 		b = append(b, `,"choices":[],`...)
 		b = c.x.appendUsage(b, in, out)
-		c.x.s.buf = append(b, "}\n\n"...)
+		b = append(b, "}\n\n"...)
+		c.x.s.buf = b
 		c.x.event(atOnce)
 	}
 	c.x.s.buf = append(c.x.s.buf, "data: [DONE]\n\n"...)
@@ -186,7 +191,8 @@ func (x *exchange) chatTool(p *prompt, t tool) {
 	b = appendJSON(b, object{"id": x.id("call_"), "type": "function", "function": object{"name": t.name, "arguments": args}})
 	b = append(b, `]},"logprobs":null,"finish_reason":"tool_calls"}],`...)
 	b = x.appendUsage(b, p.words, countWords(args)+x.b.Reasoning)
-	x.s.buf = append(b, '}')
+	b = append(b, '}')
+	x.s.buf = b
 	x.s.put(atOnce)
 }
 

@@ -38,11 +38,7 @@ func TestChatStreamSaysTheSame(t *testing.T) {
 		}
 		a := post(t, client(t), e.URL()+"/chat/completions", body)
 		names, data := events(t, a.body)
-		said := ""
-		for _, d := range data {
-			text, _ := at(d, "choices.0.delta.content").(string)
-			said += text
-		}
+		said := joined(data, "choices.0.delta.content")
 		last := data[len(data)-2]
 		if said != "This is m. You said: Say hello." || names[len(names)-1] != "[DONE]" {
 			t.Errorf("said %q, events %v", said, names)
@@ -108,14 +104,9 @@ func TestChatTools(t *testing.T) {
 				finish, _ = at(v, "choices.0.finish_reason").(string)
 			} else {
 				_, data := events(t, a.body)
-				for _, d := range data {
-					n, _ := at(d, "choices.0.delta.tool_calls.0.function.name").(string)
-					part, _ := at(d, "choices.0.delta.tool_calls.0.function.arguments").(string)
-					got, gotArgs = got+n, gotArgs+part
-					if f, ok := at(d, "choices.0.finish_reason").(string); ok {
-						finish = f
-					}
-				}
+				got = joined(data, "choices.0.delta.tool_calls.0.function.name")
+				gotArgs = joined(data, "choices.0.delta.tool_calls.0.function.arguments")
+				finish = joined(data, "choices.0.finish_reason")
 			}
 			want := map[bool]string{true: "tool_calls", false: "stop"}[c.tool != ""]
 			if got != c.tool || finish != want || c.tool == "get_weather" && gotArgs != args {

@@ -23,7 +23,8 @@ func (x *exchange) completions() {
 		b := x.appendCompletion(x.s.buf, id, said, stopReason(cut))
 		b = append(b, ',')
 		b = x.appendUsage(b, p.words, spent)
-		x.s.buf = append(b, '}')
+		b = append(b, '}')
+		x.s.buf = b
 		x.s.tokens = len(words)
 		x.s.put(atOnce)
 		return
@@ -38,14 +39,16 @@ func (x *exchange) completions() {
 			finish = stopReason(cut)
 		}
 		b := x.appendCompletion(append(x.s.buf, "data: "...), id, w, finish)
-		x.s.buf = append(b, "}\n\n"...)
+		b = append(b, "}\n\n"...)
+		x.s.buf = b
 		x.event(pause)
 	}
 	if root.Get("stream_options.include_usage").Bool() {
 		b := x.appendChatHead(append(x.s.buf, "data: "...), id, "text_completion")
 		b = append(b, `,"choices":[],`...)
 		b = x.appendUsage(b, p.words, spent)
-		x.s.buf = append(b, "}\n\n"...)
+		b = append(b, "}\n\n"...)
+		x.s.buf = b
 		x.event(atOnce)
 	}
 	x.s.buf = append(x.s.buf, "data: [DONE]\n\n"...)

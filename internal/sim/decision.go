@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -71,9 +72,9 @@ func (d *Decision) answer(x *exchange) {
 		x.fail(403, "", "", "No key was sent.")
 	case d.key != "" && token != d.key:
 		x.fail(401, "", "", "The key is not valid.")
-	case x.q.Method == "POST" && strings.HasSuffix(path, "/v1/systemone"):
+	case x.q.Method == http.MethodPost && strings.HasSuffix(path, "/v1/systemone"):
 		x.decide()
-	case x.q.Method == "GET" && strings.HasSuffix(path, "/v1/models"):
+	case x.q.Method == http.MethodGet && strings.HasSuffix(path, "/v1/models"):
 		x.decisionModels()
 	default:
 		x.fail(404, "", "", "There is nothing at "+path+" for "+x.q.Method+".")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func startDecision(t testing.TB, o DecisionOptions) *Decision {
+func startDecision(t *testing.T, o DecisionOptions) *Decision {
 	t.Helper()
 	d, err := StartDecision("127.0.0.1:0", o)
 	if err != nil {
@@ -172,7 +172,7 @@ func TestDecisionFaults(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	eventually(t, "the client is missed", func() bool { return d.Aborted() == 1 })
-	if q := d.Requests()[0]; q.Target != "/v1/systemone" || q.Method != "POST" {
+	if q := d.Requests()[0]; q.Target != "/v1/systemone" || q.Method != http.MethodPost {
 		t.Errorf("%+v", q)
 	}
 }

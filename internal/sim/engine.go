@@ -168,12 +168,12 @@ func (x *exchange) answer(b *Behaviour) (through, reusable bool) {
 	switch kind := b.Fault.Kind; {
 	case kind == Silent, kind == ResetRequest,
 		x.c.served > 1 && (kind == ResetReused || kind == CloseReused):
-		return false, x.c.broken(b)
+		x.c.fail(b)
+		return false, false
 	}
-	switch {
-	case b.Status == 0:
+	if b.Status == 0 {
 		x.e.route(x)
-	default:
+	} else {
 		x.canned()
 	}
 	through, reusable = x.c.play(x.q, b)

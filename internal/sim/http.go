@@ -105,7 +105,7 @@ func (c *conn) readBody(q *Request, n, limit int) error {
 		}
 	}
 	if n < 0 {
-		var r io.Reader = httputil.NewChunkedReader(c.br)
+		r := httputil.NewChunkedReader(c.br)
 		if limit >= 0 {
 			r = io.LimitReader(r, int64(limit))
 		}

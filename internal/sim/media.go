@@ -185,6 +185,7 @@ func (x *exchange) streamTranscript(said string, words []string, usage object) {
 // unnamed writes an event without a name.
 func (x *exchange) unnamed(data object, p pause) {
 	b := appendJSON(append(x.s.buf, "data: "...), data)
-	x.s.buf = append(b, "\n\n"...)
+	b = append(b, "\n\n"...)
+	x.s.buf = b
 	x.event(p)
 }

@@ -148,10 +148,12 @@ func (x *exchange) streamMessage(m *spoken) {
 // named writes an event whose name is also the type in its data.
 func (x *exchange) named(name string, data object, p pause) {
 	data["type"] = name
-	b := append(x.s.buf, "event: "...)
+	b := x.s.buf
+	b = append(b, "event: "...)
 	b = append(b, name...)
 	b = append(b, "\ndata: "...)
 	b = appendJSON(b, data)
-	x.s.buf = append(b, "\n\n"...)
+	b = append(b, "\n\n"...)
+	x.s.buf = b
 	x.event(p)
 }

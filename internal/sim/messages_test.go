@@ -27,13 +27,11 @@ func TestMessagesWholeAndStreamed(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Fatalf("%v", names)
 	}
-	said := ""
+	said := joined(data, "delta.text")
 	for i, d := range data {
 		if d["type"] != names[i] {
 			t.Errorf("%s: %v", names[i], d)
 		}
-		text, _ := at(d, "delta.text").(string)
-		said += text
 	}
 	if said != "one two three" || at(data[7], "usage.output_tokens") != 3.0 || at(data[0], "message.usage.input_tokens") != 1.0 {
 		t.Errorf("%q %v", said, data)
@@ -56,14 +54,7 @@ func TestMessagesTools(t *testing.T) {
 	} {
 		whole := decode(t, post(t, client(t), e.URL()+"/v1/messages", `{"model":"m","max_tokens":9,`+c.more+`}`).body)
 		_, data := events(t, post(t, client(t), e.URL()+"/v1/messages", `{"model":"m","max_tokens":9,"stream":true,`+c.more+`}`).body)
-		args, stop := "", any(nil)
-		for _, d := range data {
-			part, _ := at(d, "delta.partial_json").(string)
-			args += part
-			if s := at(d, "delta.stop_reason"); s != nil {
-				stop = s
-			}
-		}
+		args, stop := joined(data, "delta.partial_json"), joined(data, "delta.stop_reason")
 		if c.calls && (at(whole, "content.0.input.a") != 1.0 || args != `{"a":1}` || stop != "tool_use") || !c.calls && (args != "" || stop != "end_turn") ||
 			at(whole, "stop_reason") != stop {
 			t.Errorf("%s: %v, %q, %v", name, whole, args, stop)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,8 @@ func (c *conn) play(q *Request, b *Behaviour) (through, reusable bool) {
 		c.out = appendStatus(c.out, b.Interim)
 		c.out = append(c.out, "\r\n"...)
 		if !c.flush() {
-			return false, c.broken(b)
+			c.fail(b)
+			return false, false
 		}
 	}
 	pace := pace{start: start.Add(b.HeadDelay), first: b.FirstToken, between: b.BetweenTokens}
@@ -30,7 +32,8 @@ func (c *conn) play(q *Request, b *Behaviour) (through, reusable bool) {
 		return false, false
 	}
 	if b.Fault.Kind == ResetBeforeHead || b.Fault.Kind == CloseBeforeHead {
-		return false, c.broken(b)
+		c.fail(b)
+		return false, false
 	}
 	if b.Encoding == Gzip || b.Encoding == GzipIfAccepted && q.names("Accept-Encoding", "gzip") {
 		s.encode()
@@ -38,7 +41,7 @@ func (c *conn) play(q *Request, b *Behaviour) (through, reusable bool) {
 	f := c.frame(q, b)
 	c.status = s.status
 	c.out = s.appendHead(c.out, b, f)
-	if q.Method == "HEAD" {
+	if q.Method == http.MethodHead {
 		return c.flush(), f.keep
 	}
 	return c.playBody(b, f, &pace)
@@ -72,49 +75,49 @@ func (c *conn) frame(q *Request, b *Behaviour) framed {
 
 func (c *conn) playBody(b *Behaviour, f framed, pace *pace) (through, reusable bool) {
 	s := &c.script
-	switch b.Fault.Kind {
-	case ResetAfterHead, HeadThenSilence:
-		c.flush()
-		return false, c.broken(b)
-	case ShortBody:
-		c.out = append(c.out, s.buf[:min(b.Fault.After, len(s.buf))]...)
-		c.flush()
-		return false, c.broken(b)
-	}
-	byEvents := b.Fault.Kind == ResetAfterEvents || b.Fault.Kind == CloseAfterEvents || b.Fault.Kind == SilentAfterEvents
+	last, whole := s.cut(b.Fault)
 	if s.stream && !c.flush() { // a stream's head goes out before there is anything to say
-		return false, c.broken(b)
+		c.fail(b)
+		return false, false
 	}
-	for i := range s.pieces {
-		if byEvents && i >= b.Fault.After {
-			c.flush()
-			return false, c.broken(b)
-		}
+	for i := range last {
 		if s.stream && !c.wait(pace.next(s.pieces[i].pause)) {
 			return false, false
 		}
 		c.out = f.append(c.out, s.piece(i))
 		if s.stream && !c.flush() {
-			return false, c.broken(b)
+			c.fail(b)
+			return false, false
 		}
 	}
-	if byEvents {
-		c.flush()
-		return false, c.broken(b)
-	}
-	if f.by == Chunked {
+	if whole && f.by == Chunked {
 		c.out = append(c.out, "0\r\n\r\n"...)
 	}
-	if !c.flush() {
-		return false, c.broken(b)
+	if !c.flush() || !whole {
+		c.fail(b)
+		return false, false
 	}
 	return true, f.keep && !closes(b.ExtraHeader)
 }
 
-// broken does what the fault is about, once its time has come. It returns false: the connection is spent.
-func (c *conn) broken(b *Behaviour) bool {
+// cut returns how many pieces are sent, and whether the body ends well after them.
+func (s *script) cut(f Fault) (pieces int, whole bool) {
+	switch f.Kind {
+	case ResetAfterHead, HeadThenSilence:
+		return 0, false
+	case ResetAfterEvents, CloseAfterEvents, SilentAfterEvents:
+		return min(f.After, len(s.pieces)), false
+	case ShortBody:
+		s.pieces = append(s.pieces[:0], piece{min(f.After, len(s.buf)), atOnce})
+		return 1, false
+	}
+	return len(s.pieces), true
+}
+
+// fail does what the fault is about, once its time has come. The connection is spent then.
+func (c *conn) fail(b *Behaviour) {
 	if c.gone {
-		return false
+		return
 	}
 	switch b.Fault.Kind {
 	case ResetBeforeHead, ResetAfterHead, ResetAfterEvents, ResetAfterBytes, ResetReused, ResetRequest:
@@ -124,7 +127,6 @@ func (c *conn) broken(b *Behaviour) bool {
 	default:
 		c.close()
 	}
-	return false
 }
 
 func closes(fields []Field) bool {

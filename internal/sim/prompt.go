@@ -98,7 +98,7 @@ func (x *exchange) reply(p *prompt) (said string, words []string, cut bool) {
 		words = words[:n]
 	} else if n > len(words) && len(words) > 0 {
 		more := " " + said
-		said = said + strings.Repeat(more, n/len(words))
+		said += strings.Repeat(more, n/len(words))
 		words = splitWords(words[:0], said)[:n]
 	}
 	if p.limit > 0 && len(words) > p.limit {

@@ -20,7 +20,7 @@ func TestRecordKeepsTheWire(t *testing.T) {
 	eventually(t, "the answer is through", func() bool { return e.Inflight() == 0 })
 	q := e.Requests()[0]
 	want := []Field{{"host", "x"}, {"X-One", "two"}, {"x-ONE", "three"}, {"Connection", "close"}, {"Content-Length", "79"}}
-	if !reflect.DeepEqual(q.Header, want) || q.Method != "POST" || q.Target != "/v1/chat/completions?a=%20b" || q.Path() != "/v1/chat/completions" {
+	if !reflect.DeepEqual(q.Header, want) || q.Method != http.MethodPost || q.Target != "/v1/chat/completions?a=%20b" || q.Path() != "/v1/chat/completions" {
 		t.Errorf("%+v", q)
 	}
 	if string(q.Body[:len(helloStream)]) != helloStream || q.Model != "m" || !q.Stream || q.Conn != 1 || q.At.IsZero() {
@@ -86,18 +86,16 @@ func TestRequestFramings(t *testing.T) {
 		"4\r\n"+hello[:4]+fmt.Sprintf("\r\n%x;x=y\r\n", len(hello)-4)+hello[4:]+"\r\n0\r\nX-Trailer: x\r\n\r\n"+
 		"POST /v1/chat/completions HTTP/1.1\r\nExpect: 100-continue\r\n"+
 		fmt.Sprintf("Content-Length: %d\r\n\r\n", len(hello)))
-	if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 200 {
-		t.Fatalf("%v %v", resp, err)
-	} else {
-		io.Copy(io.Discard, resp.Body)
+	if status, _, err := head(r); err != nil || status != 200 {
+		t.Fatal(status, err)
 	}
 	if line, _ := r.ReadString('\n'); line != "HTTP/1.1 100 Continue\r\n" {
 		t.Fatalf("%q", line)
 	}
 	r.ReadString('\n')
 	io.WriteString(c, hello)
-	if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 200 {
-		t.Fatalf("%v %v", resp, err)
+	if status, _, err := head(r); err != nil || status != 200 {
+		t.Fatal(status, err)
 	}
 	for _, q := range e.Requests() {
 		if string(q.Body) != hello {
@@ -108,7 +106,7 @@ func TestRequestFramings(t *testing.T) {
 
 func TestAmbiguousFramingIsRefused(t *testing.T) {
 	e := start(t, Options{})
-	for name, head := range map[string]string{
+	for name, fields := range map[string]string{
 		"both":              "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
 		"two lengths":       "Content-Length: 5\r\nContent-Length: 5\r\n",
 		"list of lengths":   "Content-Length: 5, 5\r\n",
@@ -120,16 +118,15 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 		"no colon":          "X\r\n",
 		"length as a float": "Content-Length: 5.0\r\n",
 	} {
-		_, r := wire(t, e, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"+head+"\r\nhello")
-		resp, err := http.ReadResponse(r, nil)
-		if err != nil || resp.StatusCode != 400 || !resp.Close {
-			t.Errorf("%s: %v %v", name, resp, err)
+		_, r := wire(t, e, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"+fields+"\r\nhello")
+		if status, last, err := head(r); err != nil || status != 400 || !last {
+			t.Errorf("%s: %d %t %v", name, status, last, err)
 		}
 	}
 	for _, line := range []string{"POST", "POST /", "POST / HTTP/2", " / HTTP/1.1"} {
 		_, r := wire(t, e, line+"\r\n\r\n")
-		if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 400 {
-			t.Errorf("%q: %v %v", line, resp, err)
+		if status, _, err := head(r); err != nil || status != 400 {
+			t.Errorf("%q: %d %v", line, status, err)
 		}
 	}
 }
@@ -137,7 +134,7 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 func TestCloseEndsEverything(t *testing.T) {
 	e := start(t, Options{})
 	e.Set(Behaviour{Fault: Fault{Kind: Silent}})
-	_, r := wire(t, e, rawPost("/v1/chat/completions", hello))
+	_, r := wire(t, e, rawPost(hello))
 	e.WaitRequests(1)
 	waited := make(chan struct{})
 	go func() { e.WaitRequests(2); close(waited) }()
@@ -152,7 +149,7 @@ func TestCloseEndsEverything(t *testing.T) {
 
 func TestResetEndsWhatRuns(t *testing.T) {
 	e := start(t, Options{Behaviour: Behaviour{BetweenTokens: time.Hour}})
-	_, r := wire(t, e, rawPost("/v1/chat/completions", helloStream))
+	_, r := wire(t, e, rawPost(helloStream))
 	e.WaitRequests(1)
 	e.Reset()
 	if _, err := rest(r); !isReset(err) {

@@ -15,10 +15,12 @@ type reservation struct {
 }
 
 func reserve(addr *net.TCPAddr) (*reservation, error) {
-	family, sa := syscall.AF_INET6, syscall.Sockaddr(nil)
+	var family int
+	var sa syscall.Sockaddr
 	if ip := addr.IP.To4(); ip != nil {
 		family, sa = syscall.AF_INET, &syscall.SockaddrInet4{Port: addr.Port, Addr: [4]byte(ip)}
 	} else {
+		family = syscall.AF_INET6
 		six := &syscall.SockaddrInet6{Port: addr.Port}
 		copy(six.Addr[:], addr.IP)
 		sa = six

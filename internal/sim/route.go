@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,25 +19,25 @@ type endpoint struct {
 // endpoints returns the endpoints by their path without base and version.
 func endpoints() map[string]endpoint {
 	return map[string]endpoint{
-		"/chat/completions":      {"POST", (*exchange).chat},
-		"/completions":           {"POST", (*exchange).completions},
-		"/responses":             {"POST", (*exchange).responses},
-		"/messages":              {"POST", (*exchange).messages},
-		"/messages/count_tokens": {"POST", (*exchange).countTokens},
-		"/embeddings":            {"POST", (*exchange).embeddings},
-		"/rerank":                {"POST", (*exchange).rerank},
-		"/score":                 {"POST", (*exchange).score},
-		"/moderations":           {"POST", (*exchange).moderations},
-		"/images/generations":    {"POST", (*exchange).images},
-		"/images/edits":          {"POST", (*exchange).editImage},
-		"/images/variations":     {"POST", (*exchange).editImage},
-		"/audio/speech":          {"POST", (*exchange).speech},
-		"/audio/transcriptions":  {"POST", (*exchange).transcribe},
-		"/audio/translations":    {"POST", (*exchange).transcribe},
-		"/models":                {"GET", (*exchange).models},
-		"/health":                {"GET", (*exchange).health},
-		"/ping":                  {"GET", (*exchange).health},
-		"/metrics":               {"GET", (*exchange).metrics},
+		"/chat/completions":      {http.MethodPost, (*exchange).chat},
+		"/completions":           {http.MethodPost, (*exchange).completions},
+		"/responses":             {http.MethodPost, (*exchange).responses},
+		"/messages":              {http.MethodPost, (*exchange).messages},
+		"/messages/count_tokens": {http.MethodPost, (*exchange).countTokens},
+		"/embeddings":            {http.MethodPost, (*exchange).embeddings},
+		"/rerank":                {http.MethodPost, (*exchange).rerank},
+		"/score":                 {http.MethodPost, (*exchange).score},
+		"/moderations":           {http.MethodPost, (*exchange).moderations},
+		"/images/generations":    {http.MethodPost, (*exchange).images},
+		"/images/edits":          {http.MethodPost, (*exchange).editImage},
+		"/images/variations":     {http.MethodPost, (*exchange).editImage},
+		"/audio/speech":          {http.MethodPost, (*exchange).speech},
+		"/audio/transcriptions":  {http.MethodPost, (*exchange).transcribe},
+		"/audio/translations":    {http.MethodPost, (*exchange).transcribe},
+		"/models":                {http.MethodGet, (*exchange).models},
+		"/health":                {http.MethodGet, (*exchange).health},
+		"/ping":                  {http.MethodGet, (*exchange).health},
+		"/metrics":               {http.MethodGet, (*exchange).metrics},
 	}
 }
 
@@ -44,9 +45,9 @@ func endpoints() map[string]endpoint {
 func (e *Engine) find(path string) (endpoint, bool) {
 	switch {
 	case strings.HasPrefix(path, "/models/"):
-		return endpoint{"GET", (*exchange).model}, true
+		return endpoint{http.MethodGet, (*exchange).model}, true
 	case strings.HasPrefix(path, "/responses/"):
-		return endpoint{"GET", (*exchange).response}, true
+		return endpoint{http.MethodGet, (*exchange).response}, true
 	}
 	ep, ok := e.endpoints[path]
 	return ep, ok
@@ -70,7 +71,7 @@ func (x *exchange) route() {
 	switch {
 	case !ok || !found:
 		x.fail(404, "", "", "There is nothing at "+x.q.Path()+".")
-	case x.q.Method != ep.method && (x.q.Method != "HEAD" || ep.method != "GET"):
+	case x.q.Method != ep.method && (x.q.Method != http.MethodHead || ep.method != http.MethodGet):
 		x.s.fields = append(x.s.fields, Field{"Allow", ep.method})
 		x.fail(405, "", "", x.q.Method+" is not for "+x.q.Path()+".")
 	default:

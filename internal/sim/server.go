@@ -27,12 +27,20 @@ type server struct {
 }
 
 func newServer(addr string, noRecord bool, serve func(*conn)) (*server, error) {
-	ln, err := net.Listen("tcp", addr) //nolint:noctx // it does not wait
+	at, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
+	ln, err := net.ListenTCP("tcp", at)
+	if err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
+	at, ok := ln.Addr().(*net.TCPAddr)
+	if !ok {
+		return nil, fmt.Errorf("sim: %v is no TCP address", ln.Addr())
+	}
 	s := &server{
-		record: newRecord(noRecord), addr: ln.Addr().(*net.TCPAddr), //nolint:forcetypeassert // a TCP listener has no other
+		record: newRecord(noRecord), addr: at,
 		serve: serve, conns: make(map[*conn]struct{}),
 	}
 	s.listen(ln)
@@ -74,7 +82,7 @@ func (s *server) Close() {
 		c.close()
 	}
 	s.mu.Unlock()
-	s.record.stop()
+	s.stop()
 	s.running.Wait()
 }
 

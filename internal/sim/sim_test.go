@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func start(t testing.TB, o Options) *Engine {
+func start(t *testing.T, o Options) *Engine {
 	t.Helper()
 	e, err := Start("127.0.0.1:0", o)
 	if err != nil {
@@ -30,7 +30,7 @@ func start(t testing.TB, o Options) *Engine {
 }
 
 // client is a client whose connections end with the test.
-func client(t testing.TB) *http.Client {
+func client(t *testing.T) *http.Client {
 	t.Helper()
 	tr := &http.Transport{DisableCompression: true}
 	t.Cleanup(tr.CloseIdleConnections)
@@ -44,7 +44,7 @@ type answer struct {
 	err    error // the answer broke off
 }
 
-func do(t testing.TB, c *http.Client, method, url, body string, header ...string) answer {
+func do(t *testing.T, c *http.Client, method, url, body string, header ...string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -63,13 +63,13 @@ func do(t testing.TB, c *http.Client, method, url, body string, header ...string
 	return answer{resp.StatusCode, resp.Header, string(b), err}
 }
 
-func post(t testing.TB, c *http.Client, url, body string, header ...string) answer {
+func post(t *testing.T, c *http.Client, url, body string, header ...string) answer {
 	t.Helper()
 	return do(t, c, http.MethodPost, url, body, header...)
 }
 
 // decode reads a JSON object.
-func decode(t testing.TB, s string) map[string]any {
+func decode(t *testing.T, s string) map[string]any {
 	t.Helper()
 	var v map[string]any
 	if err := json.Unmarshal([]byte(s), &v); err != nil {
@@ -99,7 +99,7 @@ func at(v any, path string) any {
 }
 
 // events returns the event names and the data of a stream.
-func events(t testing.TB, body string) (names []string, data []map[string]any) {
+func events(t *testing.T, body string) (names []string, data []map[string]any) {
 	t.Helper()
 	for block := range strings.SplitSeq(strings.TrimSuffix(body, "\n\n"), "\n\n") {
 		name := ""
@@ -124,7 +124,7 @@ func events(t testing.TB, body string) (names []string, data []map[string]any) {
 	return names, data
 }
 
-func eventually(t testing.TB, what string, ok func() bool) {
+func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -134,7 +134,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 }
 
 // wire opens a connection and writes a request to it.
-func wire(t testing.TB, e *Engine, request string) (net.Conn, *bufio.Reader) {
+func wire(t *testing.T, e *Engine, request string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	c, err := net.Dial("tcp", e.Addr())
 	if err != nil {
@@ -145,6 +145,27 @@ func wire(t testing.TB, e *Engine, request string) (net.Conn, *bufio.Reader) {
 		t.Fatal(err)
 	}
 	return c, bufio.NewReader(c)
+}
+
+// head reads an answer with its body and returns the status, and whether the connection ends.
+func head(r *bufio.Reader) (status int, last bool, err error) {
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		return 0, false, err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode, resp.Close, err
+}
+
+// joined joins the texts at a path in all events.
+func joined(data []map[string]any, path string) string {
+	var b strings.Builder
+	for _, d := range data {
+		s, _ := at(d, path).(string)
+		b.WriteString(s)
+	}
+	return b.String()
 }
 
 // rest reads until the connection ends and says how it did.
@@ -159,8 +180,8 @@ func isReset(err error) bool {
 	return errors.As(err, &op) && strings.Contains(err.Error(), "reset")
 }
 
-func rawPost(path, body string, fields ...string) string {
-	return "POST " + path + " HTTP/1.1\r\nHost: sim\r\n" + strings.Join(fields, "") +
+func rawPost(body string, fields ...string) string {
+	return "POST /v1/chat/completions HTTP/1.1\r\nHost: sim\r\n" + strings.Join(fields, "") +
 		fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 

@@ -18,12 +18,7 @@ func TestCompletions(t *testing.T) {
 	}
 	names, data := events(t, post(t, client(t), e.URL()+"/v1/completions",
 		`{"model":"m","prompt":"Say hello.","stream":true,"stream_options":{"include_usage":true}}`).body)
-	said := ""
-	for _, d := range data {
-		text, _ := at(d, "choices.0.text").(string)
-		said += text
-	}
-	if said != "one two three" || len(names) != 5 || at(data[2], "choices.0.finish_reason") != "stop" || at(data[3], "usage.total_tokens") != 5.0 {
+	if said := joined(data, "choices.0.text"); said != "one two three" || len(names) != 5 || at(data[2], "choices.0.finish_reason") != "stop" || at(data[3], "usage.total_tokens") != 5.0 {
 		t.Errorf("%q %v", said, data)
 	}
 	if a := post(t, client(t), e.URL()+"/v1/completions", `{"model":"m","prompt":["a","b"]}`); a.status != 400 {

@@ -210,8 +210,16 @@ func (c *Conn) Length() int64 {
 	return -1
 }
 
-// Buffered reports whether bytes of the body have already come.
-func (c *Conn) Buffered() bool { return c.r < c.w }
+// Buffered reports whether Next would return a piece of the body without waiting. Directly behind the head it is exact,
+// but for a first chunk whose size is written with leading zeros: of that it says no.
+func (c *Conn) Buffered() bool {
+	b := c.buf[c.r:c.w]
+	if c.framing != byChunks {
+		return len(b) > 0
+	}
+	line := bytes.IndexByte(b, '\n') // the end of the size; what is behind it is data, unless the chunk is the last
+	return line >= 0 && line+1 < len(b) && b[0] != '0'
+}
 
 // Complete reports whether Next has returned all of the body.
 func (c *Conn) Complete() bool { return c.done }

@@ -1,11 +1,11 @@
 package decisionservice
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/gpustack/gpustack-gateway/internal/jsonscan"
 )
 
 // maxAnswer is the largest answer that is looked at, in bytes. One about 255 options is a tenth of it.
@@ -48,183 +48,158 @@ func believe(answer []byte, options []string) (verdict, error) {
 	if len(answer) > maxAnswer {
 		return verdict{}, errTooLarge
 	}
-	if !json.Valid(answer) {
-		return verdict{}, errMalformed
-	}
-	r := &reader{dec: json.NewDecoder(bytes.NewReader(answer)), options: options, chosen: -1, confidence: 1}
-	r.dec.UseNumber()
-	_, err := r.object(errDuplicate, r.only("answers", r.only(questionID, r.choice)))
-	if err != nil {
+	var answers, choice [1]value
+	var said [4]value
+	if err := (value{answer, jsonscan.Object}).members([]string{"answers"}, answers[:]); err != nil {
 		return verdict{}, err
 	}
-	return r.verdict()
+	if err := answers[0].members([]string{questionID}, choice[:]); err != nil {
+		return verdict{}, err
+	}
+	if err := choice[0].members([]string{"type", "choice", "confidence", "probabilities"}, said[:]); err != nil {
+		return verdict{}, err
+	}
+	return weigh(said[0], said[1], said[2], said[3], options)
 }
 
-// reader walks through an answer that is known to be JSON, and keeps what counts.
-type reader struct {
-	dec        *json.Decoder
-	options    []string
-	shares     []float64 // -1 where there is none; nil if there are no probabilities at all
-	chosen     int       // -1 if none is named
-	confidence float64
+// value is a value as it stands in the answer.
+type value struct {
+	text []byte
+	kind jsonscan.Kind
 }
 
-// member reads the value of an object's member, or leaves it where it is, to be passed over.
-type member func(name string) (read bool, err error)
+// absent reports whether there is no value, or null.
+func (v value) absent() bool { return v.kind == jsonscan.None || v.kind == jsonscan.Null }
 
-// only is a member that is an object, in which one member counts.
-func (r *reader) only(wanted string, inside member) member {
-	return func(name string) (bool, error) {
-		if name != wanted {
-			return false, nil
-		}
-		_, err := r.object(errDuplicate, inside)
-		return true, err
-	}
-}
-
-// object reads an object, and reports whether it is there: null is not. A member that was read must not come again, or
-// the error is twice.
-func (r *reader) object(twice refusal, read member) (present bool, err error) {
-	token, err := r.dec.Token()
-	switch {
-	case err == nil && token == nil:
-		return false, nil
-	case err != nil || token != json.Delim('{'):
-		return false, errMalformed
-	}
-	var seen []string
-	for r.dec.More() {
-		name, ok, err := scalar[string](r.dec)
-		if err != nil || !ok {
-			return false, errMalformed
-		}
-		if slices.Contains(seen, name) {
-			return false, twice
-		}
-		counts, err := read(name)
-		if err != nil {
-			return false, err
-		}
-		if counts {
-			seen = append(seen, name)
-			continue
-		}
-		var passed json.RawMessage
-		if r.dec.Decode(&passed) != nil {
-			return false, errMalformed
-		}
-	}
-	if _, err := r.dec.Token(); err != nil { // the brace
-		return false, errMalformed
-	}
-	return true, nil
-}
-
-// scalar reads a value that must be a T, and reports whether it is there: null is not.
-func scalar[T string | json.Number](dec *json.Decoder) (value T, present bool, err error) {
-	token, err := dec.Token()
-	if err == nil && token == nil {
-		return value, false, nil
-	}
-	value, present = token.(T)
-	if err != nil || !present {
-		return value, false, errMalformed
-	}
-	return value, true, nil
-}
-
-// weight returns a number that is not negative and finite.
-func weight(n json.Number) (value float64, ok bool) {
-	value, err := strconv.ParseFloat(string(n), 64)
-	return value, err == nil && value >= 0
-}
-
-// choice reads a member of the answer to a choice.
-func (r *reader) choice(name string) (bool, error) {
-	switch name {
-	case "type":
-		kind, ok, err := scalar[string](r.dec)
-		if err == nil && ok && kind != "choice" {
-			err = errMalformed
-		}
-		return true, err
-	case "choice":
-		option, ok, err := scalar[string](r.dec)
-		if err == nil && ok {
-			if r.chosen = slices.Index(r.options, option); r.chosen < 0 {
-				err = errUnknownOption
+// members finds members of an object, each of which may be there once. An absent object has none.
+func (v value) members(names []string, found []value) error {
+	return v.walk(func(name []byte, member value) error {
+		for i := range names {
+			if !jsonscan.Equal(name, names[i]) {
+				continue
 			}
-		}
-		return true, err
-	case "confidence":
-		number, ok, err := scalar[json.Number](r.dec)
-		if err == nil && ok {
-			if r.confidence, ok = weight(number); !ok || r.confidence > 1 {
-				err = errConfidence
+			if found[i].kind != jsonscan.None {
+				return errDuplicate
 			}
+			found[i] = member
 		}
-		return true, err
-	case "probabilities":
-		return true, r.probabilities()
-	}
-	return false, nil
-}
-
-func (r *reader) probabilities() error {
-	shares := slices.Repeat([]float64{-1}, len(r.options))
-	present, err := r.object(errDuplicateOption, func(name string) (bool, error) {
-		i := slices.Index(r.options, name)
-		if i < 0 {
-			return false, errUnknownOption
-		}
-		number, _, err := scalar[json.Number](r.dec)
-		if err != nil {
-			return true, err
-		}
-		share, ok := weight(number) // which null is not
-		if !ok {
-			return true, errProbability
-		}
-		shares[i] = share
-		return true, nil
+		return nil
 	})
-	if present {
-		r.shares = shares
-	}
-	return err
 }
 
-// verdict makes one of what was read.
-func (r *reader) verdict() (verdict, error) {
-	v := verdict{shares: r.shares, chosen: r.chosen, confidence: r.confidence}
-	if v.shares == nil {
-		if v.chosen < 0 {
-			return verdict{}, errNoAnswer
+// walk takes each member of an object in turn.
+func (v value) walk(each func(name []byte, member value) error) error {
+	if v.absent() {
+		return nil
+	}
+	if v.kind != jsonscan.Object {
+		return errMalformed
+	}
+	var s jsonscan.Scanner
+	s.Object(v.text)
+	for s.Next() {
+		if err := each(s.Key.Of(v.text), value{s.Value.Of(v.text), s.Kind}); err != nil {
+			return err
 		}
-		v.shares = make([]float64, len(r.options))
+	}
+	if s.Err() != nil {
+		return errMalformed
+	}
+	return nil
+}
+
+// among returns the position of the option that a string names.
+func (v value) among(options []string) (int, error) {
+	if v.kind != jsonscan.String {
+		return 0, errMalformed
+	}
+	i := slices.IndexFunc(options, func(option string) bool { return jsonscan.Equal(v.text, option) })
+	if i < 0 {
+		return 0, errUnknownOption
+	}
+	return i, nil
+}
+
+// number returns a number that is neither negative nor infinite. If it is not one, the error is wrong.
+func (v value) number(wrong refusal) (float64, error) {
+	if v.kind != jsonscan.Number {
+		return 0, errMalformed
+	}
+	n, err := strconv.ParseFloat(string(v.text), 64)
+	if err != nil || n < 0 {
+		return 0, wrong
+	}
+	return n, nil
+}
+
+// weigh makes a verdict of what the answer says.
+func weigh(kind, choice, confidence, probabilities value, options []string) (v verdict, err error) {
+	if !kind.absent() {
+		if _, err := kind.among([]string{"choice"}); err != nil {
+			return v, errMalformed
+		}
+	}
+	v = verdict{chosen: -1, confidence: 1}
+	if !choice.absent() {
+		if v.chosen, err = choice.among(options); err != nil {
+			return v, err
+		}
+	}
+	if !confidence.absent() {
+		if v.confidence, err = confidence.number(errConfidence); err != nil {
+			return v, err
+		}
+		if v.confidence > 1 {
+			return v, errConfidence
+		}
+	}
+	if probabilities.absent() {
+		if v.chosen < 0 {
+			return v, errNoAnswer
+		}
+		v.shares = make([]float64, len(options))
 		v.shares[v.chosen] = 1
 		return v, nil
 	}
-	var sum float64
-	for _, share := range v.shares {
-		if share < 0 {
-			return verdict{}, errProbability
-		}
-		sum += share
-	}
-	if !(sum > 0 && sum <= math.MaxFloat64) {
-		return verdict{}, errProbability
-	}
-	top := 0
-	for i := range v.shares {
-		v.shares[i] /= sum
-		if v.shares[i] > v.shares[top] {
-			top = i
-		}
+	if v.shares, err = probabilities.shares(options); err != nil {
+		return v, err
 	}
 	if v.chosen < 0 {
-		v.chosen = top
+		v.chosen = slices.Index(v.shares, slices.Max(v.shares))
 	}
 	return v, nil
+}
+
+// shares returns the probability of each option, divided by the sum of all.
+func (v value) shares(options []string) ([]float64, error) {
+	shares := make([]float64, len(options))
+	for i := range shares {
+		shares[i] = -1
+	}
+	var sum float64
+	err := v.walk(func(name []byte, probability value) error {
+		i, err := value{name, jsonscan.String}.among(options)
+		if err != nil {
+			return err
+		}
+		if shares[i] >= 0 {
+			return errDuplicateOption
+		}
+		if probability.absent() {
+			return errProbability
+		}
+		shares[i], err = probability.number(errProbability)
+		sum += shares[i]
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case slices.Contains(shares, -1) || !(sum > 0 && sum <= math.MaxFloat64):
+		return nil, errProbability
+	}
+	for i := range shares {
+		shares[i] /= sum
+	}
+	return shares, nil
 }
