@@ -21,15 +21,16 @@ type conn struct {
 	shut atomic.Bool // closed by this side
 	gone bool        // closed by the other side
 
-	served int // requests received
-	status int // sent for this request, 0: none
-	head   []byte
-	body   []byte // reused when no record is kept
-	out    []byte // not sent yet
-	script script
-	words  []string // of the answer
-	chunk  []byte   // what every chunk of it begins with
-	fresh  *Request // for the next request
+	served  int // requests received
+	status  int // sent for this request, 0: none
+	head    []byte
+	body    []byte // reused when no record is kept
+	out     []byte // not sent yet
+	script  script
+	members members
+	words   []string // of the answer
+	chunk   []byte   // what every chunk of it begins with
+	fresh   *Request // for the next request
 
 	split int // bytes that one write takes, 0: any
 	left  int // bytes that may still be sent, -1: any
