@@ -19,7 +19,7 @@ func TestCheck(t *testing.T) {
 			{"name": "r", "targets": [{"model": "a"}, {"model": "b"}]}]}`, exitOK,
 			[]string{"w target_weight 3 0 public", "p policy 1 1 authed", "r round_robin 3 0 authed"}},
 		"a warning": {models + `{"name": "w", "targets": [{"model": "a", "weight": 1}], "policies": {"least_inflight": {}}}]}`, exitOK,
-			[]string{"stdin:3:67: routes[0].policies: warning: ", "w target_weight 1 0 authed"}},
+			[]string{"stdin:3:69: routes[0].policies: warning: ", "w target_weight 1 0 authed"}},
 		"an unusable route": {models + `{"name": "m", "targets": [{"model": "a", "weight": 1}, {"model": "b"}]}, {"name": "r", "targets": [{"model": "a"}]}]}`, exitFailed,
 			[]string{"m unusable: some targets have a weight and some have not", "r round_robin 1 0 authed", "1 route cannot serve"}},
 		"mistakes": {models + `{"name": "m", "targets": [{"model": "c"}]}, {"name": "m", "targets": [{"model": "a", "weight": -1}]}]}`, exitFailed,
