@@ -71,5 +71,5 @@ func (x *exchange) object() (members, bool) {
 		x.fail(400, "", "stream", "The member stream must be a boolean.")
 		return nil, false
 	}
-	return x.members, x.serves()
+	return x.members, x.serves(x.q.Model)
 }

@@ -137,6 +137,7 @@ func (e *Engine) exchange(c *conn, q *Request) bool {
 		through, reusable = x.answer(e.decide(b, q))
 	}
 	e.end(q, c.status, through, c.gone)
+	c.untimed()
 	if through && x.b.Fault.Kind == AnswerEarly {
 		c.linger()
 	}

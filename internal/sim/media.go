@@ -120,7 +120,7 @@ func (x *exchange) form(file string) (upload, bool) {
 		x.fail(400, "", "", "The form is broken: "+err.Error())
 		return u, false
 	}
-	if !x.serves() {
+	if !x.serves(x.q.Model) {
 		return u, false
 	}
 	if !u.found {

@@ -76,13 +76,13 @@ func (x *exchange) route() {
 	}
 }
 
-// serves reports whether the request's model is served, and answers if it isn't.
-func (x *exchange) serves() bool {
+// serves reports whether a model is served, and answers if it isn't.
+func (x *exchange) serves(model string) bool {
 	switch {
-	case x.q.Model == "":
+	case model == "":
 		x.fail(400, "", "model", "The request names no model.")
-	case len(x.b.Models) > 0 && !slices.Contains(x.b.Models, x.q.Model):
-		x.fail(404, "model_not_found", "model", "The model "+strconv.Quote(x.q.Model)+" does not exist.")
+	case len(x.b.Models) > 0 && !slices.Contains(x.b.Models, model):
+		x.fail(404, "model_not_found", "model", "The model "+strconv.Quote(model)+" does not exist.")
 	default:
 		return true
 	}
