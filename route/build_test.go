@@ -277,3 +277,16 @@ func TestFileKeepsSecrets(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// Test that a problem says which route it concerns.
+func TestProblemRoute(t *testing.T) {
+	_, problems := Load("f", []byte(`{ "models": [ 1 ], "routes": [ { "name": "a", "targets": [ 1 ] }, { "name": "b", "weight": 1, "targets": [] }, { "targets": [ { "model": "x", "weight": -1 } ] } ] }`), testOptions())
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.Route+" "+p.Path)
+	}
+	want := []string{" models[0]", "a routes[0].targets[0]", "b routes[1].weight", " routes[2].name", " routes[2].targets[0].weight"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

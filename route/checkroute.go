@@ -44,9 +44,9 @@ func (c *checker) checkAccess(at string, r *Entry) {
 	}
 	switch {
 	case r.access() == AllowedUsers && len(r.AllowedUsers) == 0:
-		c.add(Warning, r.Name, policy, "nobody may use the route, since allowed_users lists no user")
+		c.add(Warning, policy, "nobody may use the route, since allowed_users lists no user")
 	case r.access() != AllowedUsers && r.AllowedUsers != nil:
-		c.add(Warning, r.Name, users, fmt.Sprintf("counts for nothing, since access_policy is %s", r.access()))
+		c.add(Warning, users, fmt.Sprintf("counts for nothing, since access_policy is %s", r.access()))
 	}
 }
 

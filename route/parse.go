@@ -1,6 +1,7 @@
 package route
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/gpustack/gpustack-gateway/internal/jsontree"
@@ -53,7 +54,23 @@ func (c *checker) all() []Problem {
 		c.problems = append(c.problems, c.file.text.problem(FileError, "", p))
 	}
 	sortProblems(c.problems)
+	for i := range c.problems {
+		c.problems[i].Route = c.file.routeAt(c.problems[i].Path)
+	}
 	return c.problems
+}
+
+// routeAt returns the name of the route that a path leads into, "" if it leads into none.
+func (f *File) routeAt(path string) string {
+	within, ok := strings.CutPrefix(path, "routes[")
+	if !ok {
+		return ""
+	}
+	number, _, _ := strings.Cut(within, "]")
+	if i, err := strconv.Atoi(number); err == nil && i < len(f.Routes) {
+		return f.Routes[i].Name
+	}
+	return ""
 }
 
 func (c *checker) check() {
@@ -74,13 +91,13 @@ func (c *checker) check() {
 }
 
 // add reports a problem with the value at a path.
-func (c *checker) add(l Level, route, path, message string) {
+func (c *checker) add(l Level, path, message string) {
 	at, _ := c.file.root.Find(path)
-	c.problems = append(c.problems, c.file.text.problem(l, route, jsontree.Problem{Offset: at.Offset, Path: path, Message: message}))
+	c.problems = append(c.problems, c.file.text.problem(l, "", jsontree.Problem{Offset: at.Offset, Path: path, Message: message}))
 }
 
 // refuse reports a problem at file level.
-func (c *checker) refuse(path, message string) { c.add(FileError, "", path, message) }
+func (c *checker) refuse(path, message string) { c.add(FileError, path, message) }
 
 // given reports whether there is a value at a path, and whether it is of a kind. One of another kind has been told.
 func (c *checker) given(path string, k jsontree.Kind) (given, right bool) {

@@ -23,7 +23,7 @@ func (a asker) Ask(ctx context.Context, q decisionservice.Question) ([]byte, err
 func newDecisionClient(m *metrics.Metrics, log zerolog.Logger) *systemone.Client {
 	return systemone.New(systemone.Config{
 		Asked: func(e systemone.Event) {
-			m.Decision(e.Service, string(e.Result), e.Took)
+			m.Decision(e.Service, e.Label(), e.Took)
 			if e.Err != nil {
 				log.Debug().Str("provider", e.Service).Str("result", string(e.Result)).Dur("took_ms", e.Took).AnErr("cause", e.Err).
 					Msg("a decision service gave no verdict, the other policies decide")

@@ -12,28 +12,19 @@ func (x *exchange) chat() {
 	if !ok {
 		return
 	}
-	messages := root.Get("messages")
-	if !messages.IsArray() || messages.Get("#").Int() == 0 {
+	var p prompt
+	if !p.addMessages(root.get("messages")) {
 		x.fail(400, "", "messages", "The messages must be a list with at least one in it.")
 		return
 	}
-	if n := root.Get("n"); n.Exists() && n.Num != 1 {
+	if n := root.get("n"); n.Exists() && n.Num != 1 {
 		x.fail(400, "", "n", "This engine gives one choice.")
 		return
 	}
-	var p prompt
-	messages.ForEach(func(_, m gjson.Result) bool {
-		role := m.Get("role").Str
-		p.add(role, m.Get("content"))
-		if role == "tool" {
-			p.afterTool = true
-		}
-		return true
-	})
-	p.limit = int(max(root.Get("max_completion_tokens").Int(), root.Get("max_tokens").Int()))
+	p.limit = int(max(root.get("max_completion_tokens").Int(), root.get("max_tokens").Int()))
 	p.chatTools(root)
 
-	usage := root.Get("stream_options.include_usage").Bool()
+	usage := root.get("stream_options").Get("include_usage").Bool()
 	t, calls := p.calls()
 	switch {
 	case calls && x.q.Stream:
@@ -48,15 +39,15 @@ func (x *exchange) chat() {
 }
 
 // chatTools reads the tools of a chat request.
-func (p *prompt) chatTools(root gjson.Result) {
-	root.Get("tools").ForEach(func(_, t gjson.Result) bool {
+func (p *prompt) chatTools(root members) {
+	root.get("tools").ForEach(func(_, t gjson.Result) bool {
 		if f := t.Get("function"); f.Get("name").Str != "" {
 			p.tools = append(p.tools, tool{f.Get("name").Str, f.Get("parameters")})
 			p.words += countWords(f.Raw)
 		}
 		return true
 	})
-	switch c := root.Get("tool_choice"); {
+	switch c := root.get("tool_choice"); {
 	case c.Str == "required":
 		p.choice.must = true
 	case c.Str == "none":

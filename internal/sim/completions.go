@@ -8,7 +8,7 @@ func (x *exchange) completions() {
 	if !ok {
 		return
 	}
-	asked := root.Get("prompt")
+	asked := root.get("prompt")
 	if asked.IsArray() && asked.Get("#").Int() == 1 {
 		asked = asked.Get("0")
 	}
@@ -16,7 +16,7 @@ func (x *exchange) completions() {
 		x.fail(400, "", "prompt", "The prompt must be one text.")
 		return
 	}
-	p := prompt{said: asked.Str, words: countWords(asked.Raw), limit: int(root.Get("max_tokens").Int())}
+	p := prompt{said: asked.Str, words: countWords(asked.Raw), limit: int(root.get("max_tokens").Int())}
 	said, words, cut := x.reply(&p)
 	id, spent := x.id("cmpl-"), len(words)+x.b.Reasoning
 	if !x.q.Stream {
@@ -43,7 +43,7 @@ func (x *exchange) completions() {
 		x.s.buf = b
 		x.event(pause)
 	}
-	if root.Get("stream_options.include_usage").Bool() {
+	if root.get("stream_options").Get("include_usage").Bool() {
 		b := x.appendChatHead(append(x.s.buf, "data: "...), id, "text_completion")
 		b = append(b, `,"choices":[],`...)
 		b = x.appendUsage(b, p.words, spent)

@@ -21,18 +21,20 @@ type conn struct {
 	shut atomic.Bool // closed by this side
 	gone bool        // closed by the other side
 
-	served int // requests received
-	status int // sent for this request, 0: none
-	head   []byte
-	body   []byte // reused when no record is kept
-	out    []byte // not sent yet
-	script script
-	words  []string // of the answer
-	chunk  []byte   // what every chunk of it begins with
-	fresh  *Request // for the next request
+	served  int // requests received
+	status  int // sent for this request, 0: none
+	head    []byte
+	body    []byte // reused when no record is kept
+	out     []byte // not sent yet
+	script  script
+	members members
+	words   []string // of the answer
+	chunk   []byte   // what every chunk of it begins with
+	fresh   *Request // for the next request
 
-	split int // bytes that one write takes, 0: any
-	left  int // bytes that may still be sent, -1: any
+	split int  // bytes that one write takes, 0: any
+	left  int  // bytes that may still be sent, -1: any
+	timed bool // reads end at some time
 }
 
 func newConn(s *server, nc net.Conn, id int) *conn {
@@ -90,8 +92,8 @@ func (c *conn) wait(until time.Time) bool {
 	if !until.IsZero() && !time.Now().Before(until) {
 		return true
 	}
-	_ = c.nc.SetReadDeadline(until)                          // on a closed connection the read says so
-	defer func() { _ = c.nc.SetReadDeadline(time.Time{}) }() // the same
+	_ = c.nc.SetReadDeadline(until) // on a closed connection the read says so
+	c.timed = !until.IsZero()
 	for {
 		// Bytes that come meanwhile are of the next request, or of a body that nobody reads.
 		n := c.br.Buffered()
@@ -107,6 +109,14 @@ func (c *conn) wait(until time.Time) bool {
 			c.lost()
 			return false
 		}
+	}
+}
+
+// untimed ends the time limit of wait for the reads that follow.
+func (c *conn) untimed() {
+	if c.timed {
+		c.timed = false
+		_ = c.nc.SetReadDeadline(time.Time{}) // on a closed connection the read says so
 	}
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -114,7 +115,7 @@ func (x *exchange) version() (string, bool) {
 func (x *exchange) decide() {
 	body := text(x.q.Body)
 	root := gjson.Parse(body)
-	if !gjson.Valid(body) || !root.IsObject() {
+	if !json.Valid(x.q.Body) || !root.IsObject() {
 		x.fail(422, "json_invalid", "body", "JSON decode error")
 		return
 	}

@@ -120,9 +120,9 @@ func (e *Engine) exchange(c *conn, q *Request) bool {
 	if err != nil && q.Method == "" && !errors.Is(err, errMalformed) {
 		return false // not even a head
 	}
-	q.Model, q.Stream = peekModel(q)
-	e.begin(q)
 	x := exchange{e: e, c: c, q: q, s: &c.script}
+	x.peek()
+	e.begin(q)
 	x.s.reset()
 	c.status = 0
 	through, reusable := false, false
@@ -137,6 +137,7 @@ func (e *Engine) exchange(c *conn, q *Request) bool {
 		through, reusable = x.answer(e.decide(b, q))
 	}
 	e.end(q, c.status, through, c.gone)
+	c.untimed()
 	if through && x.b.Fault.Kind == AnswerEarly {
 		c.linger()
 	}
@@ -161,6 +162,8 @@ type exchange struct {
 	q *Request
 	b *Behaviour
 	s *script
+
+	members members // of a JSON body
 }
 
 func (x *exchange) answer(b *Behaviour) (through, reusable bool) {

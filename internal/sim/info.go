@@ -23,12 +23,11 @@ func (x *exchange) models() {
 
 func (x *exchange) model() {
 	path, _ := x.path()
-	var err error
-	if x.q.Model, err = url.PathUnescape(strings.TrimPrefix(path, "/models/")); err != nil {
+	name, err := url.PathUnescape(strings.TrimPrefix(path, "/models/"))
+	if err != nil {
 		x.fail(400, "", "model", "The path is not well escaped.")
-	} else if x.serves() {
-		x.s.buf = appendJSON(x.s.buf, modelObject(x.q.Model))
-		x.s.put(atOnce)
+	} else if x.serves(name) {
+		x.list(modelObject(name))
 	}
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
@@ -53,15 +54,12 @@ func count(text string, stems []string) int {
 func task(state gjson.Result) string {
 	body := state
 	if state.Type == gjson.String {
-		if body = gjson.Parse(state.Str); !body.IsObject() || !gjson.Valid(state.Str) {
+		if body = gjson.Parse(state.Str); !body.IsObject() || !json.Valid([]byte(state.Str)) {
 			return state.Str
 		}
 	}
 	var p prompt
-	body.Get("messages").ForEach(func(_, m gjson.Result) bool {
-		p.add(m.Get("role").Str, m.Get("content"))
-		return true
-	})
+	p.addMessages(body.Get("messages"))
 	if input := body.Get("input"); input.Exists() {
 		p.addItems(input)
 	}

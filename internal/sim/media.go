@@ -21,11 +21,11 @@ func (x *exchange) images() {
 	if !ok {
 		return
 	}
-	if root.Get("prompt").Type != gjson.String {
+	if root.get("prompt").Type != gjson.String {
 		x.fail(400, "", "prompt", "A prompt is required.")
 		return
 	}
-	x.pixels(int(root.Get("n").Int()), countWords(root.Get("prompt").Raw))
+	x.pixels(int(root.get("n").Int()), countWords(root.get("prompt").Raw))
 }
 
 func (x *exchange) pixels(n, words int) {
@@ -49,12 +49,12 @@ func (x *exchange) speech() {
 	if !ok {
 		return
 	}
-	if root.Get("input").Type != gjson.String {
+	if root.get("input").Type != gjson.String {
 		x.fail(400, "", "input", "An input is required.")
 		return
 	}
 	x.s.ctype = "audio/wav"
-	x.s.buf = appendWAV(x.s.buf, countWords(root.Get("input").Raw)*wavRate/20)
+	x.s.buf = appendWAV(x.s.buf, countWords(root.get("input").Raw)*wavRate/20)
 	x.s.put(atOnce)
 }
 
@@ -120,7 +120,7 @@ func (x *exchange) form(file string) (upload, bool) {
 		x.fail(400, "", "", "The form is broken: "+err.Error())
 		return u, false
 	}
-	if !x.serves() {
+	if !x.serves(x.q.Model) {
 		return u, false
 	}
 	if !u.found {

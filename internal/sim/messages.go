@@ -8,24 +8,19 @@ func (x *exchange) message() (p prompt, ok bool) {
 	if !ok {
 		return p, false
 	}
-	messages := root.Get("messages")
-	if !messages.IsArray() || messages.Get("#").Int() == 0 {
+	p.add("system", root.get("system"))
+	if !p.addMessages(root.get("messages")) {
 		x.fail(400, "", "", "messages: at least one message is required")
 		return p, false
 	}
-	p.add("system", root.Get("system"))
-	messages.ForEach(func(_, m gjson.Result) bool {
-		p.add(m.Get("role").Str, m.Get("content"))
-		return true
-	})
-	root.Get("tools").ForEach(func(_, t gjson.Result) bool {
+	root.get("tools").ForEach(func(_, t gjson.Result) bool {
 		if t.Get("input_schema").Exists() {
 			p.tools = append(p.tools, tool{t.Get("name").Str, t.Get("input_schema")})
 		}
 		p.words += countWords(t.Raw)
 		return true
 	})
-	switch choice := root.Get("tool_choice"); choice.Get("type").Str {
+	switch choice := root.get("tool_choice"); choice.Get("type").Str {
 	case "any":
 		p.choice.must = true
 	case "tool":
@@ -52,7 +47,7 @@ func (x *exchange) messages() {
 	if !ok {
 		return
 	}
-	limit := gjson.Get(text(x.q.Body), "max_tokens")
+	limit := x.members.get("max_tokens")
 	if limit.Type != gjson.Number || limit.Num < 1 {
 		x.fail(400, "", "", "max_tokens: a positive number is required")
 		return

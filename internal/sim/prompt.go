@@ -36,6 +36,22 @@ func countWords(raw string) int {
 	return strings.Count(raw, " ") + 1
 }
 
+// addMessages takes in a list of turns and reports whether it is one that has any.
+func (p *prompt) addMessages(list gjson.Result) bool {
+	if !list.IsArray() {
+		return false
+	}
+	any := false
+	list.ForEach(func(_, m gjson.Result) bool {
+		any = true
+		role := m.Get("role").Str
+		p.add(role, m.Get("content"))
+		p.afterTool = p.afterTool || role == "tool"
+		return true
+	})
+	return any
+}
+
 // add takes in one turn of a conversation: its content is a string or a list of parts.
 func (p *prompt) add(role string, content gjson.Result) {
 	if content.Type == gjson.String {

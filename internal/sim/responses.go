@@ -61,21 +61,21 @@ func (x *exchange) responses() {
 	if !ok {
 		return
 	}
-	input := root.Get("input")
+	input := root.get("input")
 	if input.Type != gjson.String && !input.IsArray() {
 		x.fail(400, "", "input", "The input must be a text or a list of items.")
 		return
 	}
-	if id := root.Get("previous_response_id"); id.Type == gjson.String {
+	if id := root.get("previous_response_id"); id.Type == gjson.String {
 		if _, known := x.e.stored.get(id.Str); !known && !x.e.off {
 			x.unknownResponse(id.Str)
 			return
 		}
 	}
 	var p prompt
-	p.words += countWords(strings.Trim(root.Get("instructions").Raw, `"`))
+	p.words += countWords(strings.Trim(root.get("instructions").Raw, `"`))
 	p.addItems(input)
-	p.limit = int(root.Get("max_output_tokens").Int())
+	p.limit = int(root.get("max_output_tokens").Int())
 	p.responseTools(root)
 
 	r := &responding{x: x, root: root, id: x.id("resp_"), in: p.words}
@@ -89,7 +89,7 @@ func (x *exchange) responses() {
 	}
 	r.out = len(r.pieces) + x.b.Reasoning
 	final := appendJSON(nil, r.object(r.status(), []any{r.item("completed", r.text)}))
-	if s := root.Get("store"); (!s.Exists() || s.Bool()) && !x.e.off {
+	if s := root.get("store"); (!s.Exists() || s.Bool()) && !x.e.off {
 		x.e.stored.put(r.id, final)
 	}
 	if x.q.Stream {
@@ -122,15 +122,15 @@ func (p *prompt) addItems(input gjson.Result) {
 }
 
 // responseTools reads the tools of the responses API; those that are no functions cannot be called here.
-func (p *prompt) responseTools(root gjson.Result) {
-	root.Get("tools").ForEach(func(_, t gjson.Result) bool {
+func (p *prompt) responseTools(root members) {
+	root.get("tools").ForEach(func(_, t gjson.Result) bool {
 		if t.Get("type").Str == "function" {
 			p.tools = append(p.tools, tool{t.Get("name").Str, t.Get("parameters")})
 		}
 		p.words += countWords(t.Raw)
 		return true
 	})
-	switch c := root.Get("tool_choice"); {
+	switch c := root.get("tool_choice"); {
 	case c.Str == "required":
 		p.choice.must = true
 	case c.Str == "none":
@@ -143,7 +143,7 @@ func (p *prompt) responseTools(root gjson.Result) {
 // responding is the making of an answer of the responses API: one output item, a message or the call of a function.
 type responding struct {
 	x            *exchange
-	root         gjson.Result
+	root         members
 	id, itemID   string
 	callID       string
 	tool         *tool // nil: a message
@@ -172,7 +172,7 @@ func (r *responding) object(status string, output []any) object {
 		"truncation": "disabled", "text": object{"format": object{"type": "text"}}, "reasoning": object{"effort": nil, "summary": nil},
 	} {
 		o[name] = usual
-		if v := r.root.Get(name); v.Exists() && v.Type != gjson.Null {
+		if v := r.root.get(name); v.Exists() && v.Type != gjson.Null {
 			o[name] = v.Value()
 		}
 	}

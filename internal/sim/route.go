@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unsafe"
-
-	"github.com/tidwall/gjson"
 )
 
 // endpoint is what answers below a path.
@@ -79,60 +76,13 @@ func (x *exchange) route() {
 	}
 }
 
-// text returns b as a string that is valid as long as b is not changed.
-func text(b []byte) string {
-	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // a body is not changed while it is served
-}
-
-// peekModel returns the model and the wish for a stream that a body states, or nothing if it states none.
-func peekModel(q *Request) (model string, stream bool) {
-	body := text(q.Body)
-	if boundary, ok := formBoundary(q.Get("Content-Type")); ok {
-		model, stream = peekForm(q.Body, boundary)
-		return model, stream
-	}
-	gjson.Parse(body).ForEach(func(key, value gjson.Result) bool {
-		switch key.Str { // the last of several counts, as in Python
-		case "model":
-			model = strings.Clone(value.String())
-		case "stream":
-			stream = value.Type == gjson.True
-		}
-		return true
-	})
-	return model, stream
-}
-
-// object returns the body, which must be a JSON object that names a model that is served.
-func (x *exchange) object() (gjson.Result, bool) {
-	body := text(x.q.Body)
-	if !x.e.off && !gjson.Valid(body) {
-		x.fail(400, "", "", "The body is not valid JSON.")
-		return gjson.Result{}, false
-	}
-	root := gjson.Parse(body)
-	if !root.IsObject() {
-		x.fail(400, "", "", "The body is not a JSON object.")
-		return root, false
-	}
-	if model := root.Get("model"); model.Type != gjson.String && model.Exists() {
-		x.fail(400, "", "model", "The model must be a string.")
-		return root, false
-	}
-	if stream := root.Get("stream"); stream.Exists() && !stream.IsBool() && stream.Type != gjson.Null {
-		x.fail(400, "", "stream", "The member stream must be a boolean.")
-		return root, false
-	}
-	return root, x.serves()
-}
-
-// serves reports whether the request's model is served, and answers if it isn't.
-func (x *exchange) serves() bool {
+// serves reports whether a model is served, and answers if it isn't.
+func (x *exchange) serves(model string) bool {
 	switch {
-	case x.q.Model == "":
+	case model == "":
 		x.fail(400, "", "model", "The request names no model.")
-	case len(x.b.Models) > 0 && !slices.Contains(x.b.Models, x.q.Model):
-		x.fail(404, "model_not_found", "model", "The model "+strconv.Quote(x.q.Model)+" does not exist.")
+	case len(x.b.Models) > 0 && !slices.Contains(x.b.Models, model):
+		x.fail(404, "model_not_found", "model", "The model "+strconv.Quote(model)+" does not exist.")
 	default:
 		return true
 	}

@@ -19,21 +19,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func start(t *testing.T, o Options) *Engine {
-	t.Helper()
+func start(tb testing.TB, o Options) *Engine {
+	tb.Helper()
 	e, err := Start("127.0.0.1:0", o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(e.Close)
+	tb.Cleanup(e.Close)
 	return e
 }
 
 // client is a client whose connections end with the test.
-func client(t *testing.T) *http.Client {
-	t.Helper()
+func client(tb testing.TB) *http.Client {
+	tb.Helper()
 	tr := &http.Transport{DisableCompression: true}
-	t.Cleanup(tr.CloseIdleConnections)
+	tb.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr}
 }
 

@@ -21,12 +21,12 @@ func (x *exchange) embeddings() {
 	if !ok {
 		return
 	}
-	inputs, ok := embeddingInputs(root.Get("input"))
+	inputs, ok := embeddingInputs(root.get("input"))
 	if !ok {
 		x.fail(400, "", "input", "The input must be a text, a list of tokens, or a list of either.")
 		return
 	}
-	n := int(root.Get("dimensions").Int())
+	n := int(root.get("dimensions").Int())
 	switch {
 	case n == 0:
 		n = dimensions
@@ -37,7 +37,7 @@ func (x *exchange) embeddings() {
 	words, data := 0, make([]object, len(inputs))
 	for i, input := range inputs {
 		words += countWords(input)
-		data[i] = object{"object": "embedding", "index": i, "embedding": embedding(input, n, root.Get("encoding_format").Str)}
+		data[i] = object{"object": "embedding", "index": i, "embedding": embedding(input, n, root.get("encoding_format").Str)}
 	}
 	x.list(object{"object": "list", "model": x.q.Model, "data": data, "usage": object{"prompt_tokens": words, "total_tokens": words}})
 }
@@ -132,7 +132,7 @@ func (x *exchange) rerank() {
 	if !ok {
 		return
 	}
-	query, documents := root.Get("query"), texts(root.Get("documents"))
+	query, documents := root.get("query"), texts(root.get("documents"))
 	if query.Type != gjson.String || len(documents) == 0 {
 		x.fail(400, "", "documents", "A query and a list of documents are required.")
 		return
@@ -145,7 +145,7 @@ func (x *exchange) rerank() {
 	slices.SortStableFunc(results, func(a, b object) int {
 		return cmp.Compare(b["relevance_score"].(float64), a["relevance_score"].(float64)) //nolint:forcetypeassert // set above
 	})
-	if n := root.Get("top_n"); n.Exists() && n.Num > 0 && int(n.Num) < len(results) {
+	if n := root.get("top_n"); n.Exists() && n.Num > 0 && int(n.Num) < len(results) {
 		results = results[:int(n.Num)]
 	}
 	x.list(object{"id": x.id("rerank-"), "model": x.q.Model, "results": results, "usage": object{"prompt_tokens": words, "total_tokens": words}})
@@ -157,7 +157,7 @@ func (x *exchange) score() {
 	if !ok {
 		return
 	}
-	one, two := texts(root.Get("text_1")), texts(root.Get("text_2"))
+	one, two := texts(root.get("text_1")), texts(root.get("text_2"))
 	if len(one) == 0 || len(two) == 0 || len(one) != 1 && len(one) != len(two) {
 		x.fail(400, "", "text_1", "The texts must be one and many, or equally many.")
 		return
@@ -180,7 +180,7 @@ func (x *exchange) moderations() {
 	if !ok {
 		return
 	}
-	inputs := texts(root.Get("input"))
+	inputs := texts(root.get("input"))
 	if len(inputs) == 0 {
 		x.fail(400, "", "input", "An input is required.")
 		return

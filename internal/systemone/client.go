@@ -47,6 +47,14 @@ type Event struct {
 	Err     *Error // nil if there was an answer
 }
 
+// Label returns the result, and for an answer that is not believed the reason: one of a small set, for a metric.
+func (e *Event) Label() string {
+	if e.Err != nil && e.Err.Reason != "" {
+		return e.Err.Reason
+	}
+	return string(e.Result)
+}
+
 // ServiceState is what the client knows of a service: an endpoint with a token.
 type ServiceState struct {
 	Service  string // the name it was last asked by
@@ -56,8 +64,12 @@ type ServiceState struct {
 	Until    time.Time // end of the cool-down; zero if the circuit is closed
 }
 
-// maxServices bounds how many services' circuits are remembered, the last asked.
-const maxServices = 256
+// Services come and go with configurations that the client doesn't know, so those asked last are remembered, and one that
+// nobody has asked for a while is not shown any more.
+const (
+	maxServices = 256
+	forgotten   = time.Hour
+)
 
 // digest is the identity of a service, or of a question to one. Services and questions are kept by nothing else, so that
 // neither tokens nor texts stay in memory.
@@ -82,6 +94,7 @@ type Client struct {
 // service is one that was asked.
 type service struct {
 	name, endpoint string
+	asked          time.Time // last
 	circuit        circuit
 }
 
@@ -105,14 +118,16 @@ func (c *Client) Close() {
 	c.transport.CloseIdleConnections()
 }
 
-// States returns what is known of the services that were asked, by name and endpoint.
+// States returns what is known of the services that were asked within an hour, by name and endpoint.
 func (c *Client) States() []ServiceState {
 	now := c.config.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	states := make([]ServiceState, 0, c.services.Len())
 	for _, s := range c.services.Values() {
-		states = append(states, s.state(now))
+		if now.Sub(s.asked) < forgotten {
+			states = append(states, s.state(now))
+		}
 	}
 	slices.SortStableFunc(states, func(a, b ServiceState) int {
 		if by := strings.Compare(a.Service, b.Service); by != 0 {
@@ -146,7 +161,7 @@ func (c *Client) ask(ctx context.Context, q *Question, now time.Time) (answer []
 	asked, question := digests(q)
 	key := callKey{question, q.Timeout}
 	c.mu.Lock()
-	s := c.service(asked, q)
+	s := c.service(asked, q, now)
 	answer, cached := c.cache.get(question, q.Keep, now)
 	var running *call
 	switch {
@@ -180,13 +195,13 @@ func (c *Client) ask(ctx context.Context, q *Question, now time.Time) (answer []
 }
 
 // service returns the service of a question. c.mu is held.
-func (c *Client) service(id digest, q *Question) *service {
+func (c *Client) service(id digest, q *Question, now time.Time) *service {
 	s, ok := c.services.Get(id)
 	if !ok {
 		s = &service{endpoint: q.Endpoint}
 		c.services.Add(id, s)
 	}
-	s.name = q.Service
+	s.name, s.asked = q.Service, now
 	return s
 }
 

@@ -261,8 +261,8 @@ func TestC050_WhatServicesDo(t *testing.T) {
 			}
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			if test.want == Malformed && b.events[0].Err.Reason != "odd" {
-				t.Errorf("reason %q", b.events[0].Err.Reason)
+			if got := b.events[0].Label(); got != string(test.want) && (test.want != Malformed || got != "odd") {
+				t.Errorf("label %q", got)
 			}
 		})
 	}

@@ -222,6 +222,11 @@ func TestServices_AreBounded(t *testing.T) {
 	if len(states) != maxServices || !slices.ContainsFunc(states, func(s ServiceState) bool { return strings.HasSuffix(s.Endpoint, "/265") }) {
 		t.Errorf("%d services", len(states))
 	}
+	b.clock.advance(forgotten)
+	b.expect(about(url+"/5", "y"), Answered)
+	if states = b.States(); len(states) != 1 {
+		t.Errorf("%d services an hour later", len(states))
+	}
 }
 
 func BenchmarkAsk_Cached(b *testing.B) {

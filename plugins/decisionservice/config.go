@@ -38,7 +38,7 @@ const schema = `{
     },
     "timeout": { "description": "How long a request waits for the service: a Go duration over 0.", "type": "string", "default": "3s" },
     "max_state_bytes": { "description": "How much of the request's text the service is told, the newest of it.", "type": "integer", "minimum": 1, "maximum": 1048576, "default": 65536 },
-    "cache_ttl": { "description": "How long an answer to the same question is used again: a Go duration, 0 turns it off.", "type": "string", "default": "60s" }
+    "cache_ttl": { "description": "How long an answer to the same question is used again: a Go duration, 0 turns it off.", "oneOf": [ { "type": "string" }, { "const": 0 } ], "default": "60s" }
   }
 }`
 

@@ -45,7 +45,7 @@ func TestBuild_Findings(t *testing.T) {
 		made               bool
 	}{
 		{"all of it", `{"provider": "jev", "model": "jev-latest", "instructions": "x", "criteria": {"qwen3-0.6b": "a", "qwen3-32b": "b"},
-			"timeout": "500ms", "max_state_bytes": 1, "cache_ttl": "0s", "weight": 2, "enabled": true}`, "", true},
+			"timeout": "500ms", "max_state_bytes": 1, "cache_ttl": 0, "weight": 2, "enabled": true}`, "", true},
 		{"what is required", `{"provider": "any", "model": "m", ` + criteria + `}`, "", true},
 		{"nothing", `{}`, "1 p.criteria: is required: at least one model's name with a description of what it is good for\n" +
 			"1 p.provider: is required: the name of a provider of type typesafe or systemone", false},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gpustack/gpustack-gateway/internal/systemone"
 	"github.com/gpustack/gpustack-gateway/lb"
@@ -65,17 +66,17 @@ func TestC050_RequestProceeds(t *testing.T) {
 		name    string
 		serve   http.HandlerFunc
 		timeout string
-		want    string // result and reason
+		want    string // the label
 	}{
-		{"hangs", hang, "50ms", "timeout "},
-		{"refuses", nil, "3s", "unreachable "},
-		{"500", write(500, good), "3s", "failed "},
-		{"422", write(422, `{"detail":[{"loc":["body"],"msg":"too many options","type":"x"}]}`), "3s", "rejected "},
-		{"no JSON", write(200, "<html>"), "3s", "malformed malformed"},
-		{"an empty answer", write(200, ""), "3s", "malformed malformed"},
-		{"an unknown option", write(200, answered(`"choice":"qwen3"`)), "3s", "malformed unknown_option"},
-		{"a huge answer", write(200, good+strings.Repeat(" ", 10<<20)), "3s", "too_large "},
-		{"an answer after the timeout", func(w http.ResponseWriter, _ *http.Request) { <-late; fmt.Fprint(w, good) }, "50ms", "timeout "},
+		{"hangs", hang, "50ms", "timeout"},
+		{"refuses", nil, "3s", "unreachable"},
+		{"500", write(500, good), "3s", "failed"},
+		{"422", write(422, `{"detail":[{"loc":["body"],"msg":"too many options","type":"x"}]}`), "3s", "rejected"},
+		{"no JSON", write(200, "<html>"), "3s", "malformed"},
+		{"an empty answer", write(200, ""), "3s", "malformed"},
+		{"an unknown option", write(200, answered(`"choice":"qwen3"`)), "3s", "unknown_option"},
+		{"a huge answer", write(200, good+strings.Repeat(" ", 10<<20)), "3s", "too_large"},
+		{"an answer after the timeout", func(w http.ResponseWriter, _ *http.Request) { <-late; fmt.Fprint(w, good) }, "50ms", "timeout"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -95,14 +96,26 @@ func TestC050_RequestProceeds(t *testing.T) {
 			if strings.HasPrefix(test.name, "an answer after") {
 				close(late)
 			}
-			e := <-events
-			if got := fmt.Sprint(e.Result, " ", e.Err.Reason); got != test.want {
+			e := next(t, events)
+			if got := e.Label(); got != test.want {
 				t.Errorf("counted as %q, want %q", got, test.want)
 			}
 			if got := reason(p, r); got != e.Err.Error() || !strings.HasPrefix(got, `decision service "jev": `) {
 				t.Errorf("explained as %q", got)
 			}
 		})
+	}
+}
+
+// next returns the next event.
+func next(t *testing.T, events <-chan systemone.Event) systemone.Event {
+	t.Helper()
+	select {
+	case e := <-events:
+		return e
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing was asked")
+		panic("unreachable")
 	}
 }
 
@@ -122,7 +135,7 @@ func TestC050_ServiceThatIsDownIsLeftAlone(t *testing.T) {
 	var got []systemone.Result
 	for i := range 10 {
 		send(t, p, request(t, fmt.Sprint("task ", i), ""))
-		got = append(got, (<-events).Result)
+		got = append(got, next(t, events).Result)
 	}
 	want := append(slices.Repeat([]systemone.Result{"unreachable"}, 3), slices.Repeat([]systemone.Result{"circuit_open"}, 7)...)
 	if !slices.Equal(got, want) {
@@ -148,7 +161,7 @@ func TestPrepare_ClientLeaves(t *testing.T) {
 	}()
 	p.Prepare(ctx, request(t, "a task", ""), start)
 	<-given
-	if e := <-events; e.Result != systemone.Cancelled {
+	if e := next(t, events); e.Result != systemone.Cancelled {
 		t.Errorf("counted as %q", e.Result)
 	}
 }
@@ -176,7 +189,7 @@ func TestVerdict_OverTheWire(t *testing.T) {
 	}
 	var got []systemone.Result
 	for range 4 {
-		got = append(got, (<-events).Result)
+		got = append(got, next(t, events).Result)
 	}
 	if !slices.Equal(got, []systemone.Result{"answered", "answered", "cached", "cached"}) {
 		t.Errorf("got %v", got)
