@@ -264,8 +264,10 @@ func (x *exchange) writeUnframed(resp *fasthttp.Response) {
 	x.ctx.Hijack(func(net.Conn) {})
 }
 
-// releaseBody lets the request's body go: the answer may run for half an hour.
+// releaseBody lets the request's body go, for the answer may run for half an hour. The buffer goes back to those that
+// the HTTP server reads bodies into (which it does since it is told to reduce its memory usage).
 func (x *exchange) releaseBody() {
 	x.body = nil
-	x.ctx.Request.ReleaseBody(keepBytes)
+	x.call.Release()
+	x.ctx.Request.ResetBody()
 }
