@@ -12,8 +12,8 @@ import (
 )
 
 // eventsOf returns what a scanner finds in a stream that comes in pieces of the given lengths, taken in turn.
-func eventsOf(t testing.TB, stream []byte, lengths ...int) (found []string) {
-	t.Helper()
+func eventsOf(tb testing.TB, stream []byte, lengths ...int) (found []string) {
+	tb.Helper()
 	var s Events
 	show := func(e Event) {
 		name, data := string(e.Name), string(e.Data)
@@ -28,7 +28,7 @@ func eventsOf(t testing.TB, stream []byte, lengths ...int) (found []string) {
 		for rest := piece; len(rest) > 0; {
 			n, e, ok := s.Next(rest)
 			if n <= 0 || n > len(rest) || !ok && n != len(rest) {
-				t.Fatalf("read %d of %d bytes, %v", n, len(rest), ok)
+				tb.Fatalf("read %d of %d bytes, %v", n, len(rest), ok)
 			}
 			rest = rest[n:]
 			if ok {
@@ -39,14 +39,14 @@ func eventsOf(t testing.TB, stream []byte, lengths ...int) (found []string) {
 			piece[i] = 'X'
 		}
 		if cap(s.line)+cap(s.buf)+cap(s.name) > 3*MaxEvent {
-			t.Fatalf("keeps %d bytes", cap(s.line)+cap(s.buf)+cap(s.name))
+			tb.Fatalf("keeps %d bytes", cap(s.line)+cap(s.buf)+cap(s.name))
 		}
 	}
 	if e, ok := s.End(); ok {
 		show(e)
 	}
 	if _, ok := s.End(); ok {
-		t.Fatal("ends twice")
+		tb.Fatal("ends twice")
 	}
 	return found
 }
@@ -88,11 +88,11 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func recorded(t testing.TB, name string) []byte {
-	t.Helper()
+func recorded(tb testing.TB, name string) []byte {
+	tb.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "testdata", "streams", name))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b
 }
