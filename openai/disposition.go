@@ -9,7 +9,7 @@ import (
 
 // boundaryOf returns the boundary that a Content-Type names.
 func boundaryOf(contentType []byte) ([]byte, *Error) {
-	kind, rest, _ := cutBefore(contentType, ';')
+	kind, rest := cutParams(contentType)
 	if !bytes.EqualFold(bytes.Trim(kind, " \t"), []byte("multipart/form-data")) {
 		return nil, badContentType("it must be multipart/form-data")
 	}
@@ -47,17 +47,17 @@ func saneBoundary(b []byte) bool {
 	return len(b) > 0 && len(b) <= maxBoundary && b[len(b)-1] != ' '
 }
 
-// cutBefore is bytes.Cut, but for the separator, which stays with what follows it.
-func cutBefore(b []byte, sep byte) (before, rest []byte, found bool) {
-	if i := bytes.IndexByte(b, sep); i >= 0 {
-		return b[:i], b[i:], true
+// cutParams parts a header's value from its parameters, which begin with a semicolon.
+func cutParams(b []byte) (value, params []byte) {
+	if i := bytes.IndexByte(b, ';'); i >= 0 {
+		return b[:i], b[i:]
 	}
-	return b, nil, false
+	return b, nil
 }
 
 // disposition notes what a Content-Disposition says.
 func (p *part) disposition(value []byte) (reason string) {
-	kind, rest, _ := cutBefore(value, ';')
+	kind, rest := cutParams(value)
 	if !bytes.EqualFold(bytes.Trim(kind, " \t"), []byte("form-data")) {
 		return "the Content-Disposition of a part is not form-data"
 	}

@@ -1,16 +1,16 @@
 package openai
 
-// append chooses what of the texts fits into max bytes, and appends it. Each source takes its own bytes and the one of
+// append chooses what of the texts fits into limit bytes, and appends it. Each source takes its own bytes and the one of
 // the line end that parts it from the next.
-func (t *task) append(dst, body []byte, max int) []byte {
+func (t *task) append(dst, body []byte, limit int) []byte {
 	start := len(dst)
 	var system lines
 	t.writeSystem(&system, body)
 	systemLen := system.n
-	f := t.fit(body, systemLen, max)
+	f := t.fit(body, systemLen, limit)
 	if !f.whole {
-		systemLen = min(systemLen, max/4)
-		f = t.fit(body, systemLen, max)
+		systemLen = min(systemLen, limit/4)
+		f = t.fit(body, systemLen, limit)
 	}
 	if systemLen > 0 {
 		w := window(dst, 0, systemLen)
@@ -21,7 +21,7 @@ func (t *task) append(dst, body []byte, max int) []byte {
 		dst = t.appendEnd(dst, body, start, f)
 	}
 	for i := f.turns - 1; i >= 0; i-- {
-		dst = t.appendTurn(dst, body, start, i, 0, max)
+		dst = t.appendTurn(dst, body, start, i, 0, limit)
 	}
 	return dst
 }
@@ -35,8 +35,8 @@ type fitting struct {
 }
 
 // fit finds how many of the newest turns fit beside system text of the given length.
-func (t *task) fit(body []byte, systemLen, max int) fitting {
-	f := fitting{room: max - systemLen}
+func (t *task) fit(body []byte, systemLen, limit int) fitting {
+	f := fitting{room: limit - systemLen}
 	if systemLen > 0 {
 		f.room--
 	}
@@ -49,7 +49,7 @@ func (t *task) fit(body []byte, systemLen, max int) fitting {
 		}
 		f.turns++
 	}
-	f.whole = systemLen <= max
+	f.whole = systemLen <= limit
 	return f
 }
 

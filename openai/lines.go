@@ -163,7 +163,7 @@ func (w *lines) between(b []byte) {
 
 func (w *lines) putString(s string) {
 	var buf [16]byte
-	for len(s) > 0 {
+	for s != "" {
 		n := copy(buf[:], s)
 		w.put(buf[:n])
 		s = s[n:]

@@ -111,10 +111,14 @@ func (w *formWalk) delimiter(from int) (delimiter, *Error) {
 			rest = rest[2:]
 		}
 		rest = bytes.TrimLeft(rest, " \t")
-		if !bytes.HasPrefix(rest, []byte("\r\n")) && !(d.last && len(rest) == 0) {
+		switch {
+		case bytes.HasPrefix(rest, []byte("\r\n")):
+			d.after = len(w.body) - len(rest) + 2
+		case d.last && len(rest) == 0:
+			d.after = len(w.body)
+		default:
 			return delimiter{}, badForm(at, "a line begins like a boundary and is none")
 		}
-		d.after = min(len(w.body), len(w.body)-len(rest)+2)
 		return d, nil
 	}
 }
@@ -159,7 +163,7 @@ func (w *formWalk) head(from int) (part, *Error) {
 // headerLine takes a header apart. A line that goes on from the one before is none.
 func headerLine(line []byte) (name, value []byte, ok bool) {
 	name, value, ok = bytes.Cut(line, []byte(":"))
-	if !ok || len(name) == 0 || bytes.IndexAny(value, "\r\n\x00") >= 0 {
+	if !ok || len(name) == 0 || bytes.ContainsAny(value, "\r\n\x00") {
 		return nil, nil, false
 	}
 	for _, c := range name {
@@ -208,7 +212,7 @@ func (w *formWalk) field(c *Call, p *part, content jsonscan.Span) *Error {
 	case len(value) == 0:
 		return wrongPart(name, "is empty", "the name of a model")
 	case !utf8.Valid(value) || bytes.IndexFunc(value, unicode.IsControl) >= 0:
-		return wrongPart(name, fmt.Sprintf("is %s", quote(value)), "the name of a model: one line of UTF-8 text")
+		return wrongPart(name, "is "+quote(value), "the name of a model: one line of UTF-8 text")
 	}
 	c.model, c.name = content, value
 	return nil

@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -195,7 +196,7 @@ func standardModel(kind string, body []byte) (models []string, ok bool) {
 	for {
 		p, err := r.NextPart()
 		if err != nil {
-			return models, err == io.EOF
+			return models, errors.Is(err, io.EOF)
 		}
 		content, err := io.ReadAll(p)
 		if err != nil {

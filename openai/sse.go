@@ -82,7 +82,7 @@ func (s *Events) End() (Event, bool) {
 
 // Between reports whether the stream stands between two events, so that another one may be put in there.
 func (s *Events) Between() bool {
-	return (s.found || !s.inside) && !s.inLine && !(s.afterCR && s.crlf)
+	return (s.found || !s.inside) && !s.inLine && (!s.afterCR || !s.crlf)
 }
 
 func (s *Events) event() Event {

@@ -6,22 +6,22 @@ import (
 	"github.com/gpustack/gpustack-gateway/internal/jsonscan"
 )
 
-// TaskText appends the text of the task in the shape of the endpoint's API: system text and recent turns, at most max
+// TaskText appends the text of the task in the shape of the endpoint's API: system text and recent turns, at most limit
 // bytes of it. Each text is a line that begins with who says it ("user: Hello"), or with the field's name where the API
 // knows no roles ("prompt: Hello"). Only texts are taken: no images, no audio, no files, no arguments of tools; data in
 // base64 inside a text is replaced by a marker.
 //
-// What is longer than max is cut: the system text to a quarter of max, of which it keeps its beginning; the turns to what
+// What is longer than limit is cut: the system text to a quarter of it, of which it keeps its beginning; the turns to what
 // is left, newest first. The oldest turn that is kept may lose its beginning. Nothing is cut inside a character. Of
 // requests with more than 1,024 turns the newest are looked at.
-func (c *Call) TaskText(dst []byte, e *Endpoint, max int) []byte {
-	if c.form != JSON || e == nil || max <= 0 {
+func (c *Call) TaskText(dst []byte, e *Endpoint, limit int) []byte {
+	if c.form != JSON || e == nil || limit <= 0 {
 		return dst
 	}
 	t := &c.task
 	t.reset()
 	t.gather(c, e.Name)
-	return t.append(dst, c.body, max)
+	return t.append(dst, c.body, limit)
 }
 
 // task is where the texts of a request stand.

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -8,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-func taskText(t testing.TB, endpoint, body string, max int) string {
-	t.Helper()
+func taskText(tb testing.TB, endpoint, body string, limit int) string {
+	tb.Helper()
 	var c Call
 	if err := c.Parse([]byte(body)); err != nil {
-		t.Fatalf("%s: %v", body, err)
+		tb.Fatalf("%s: %v", body, err)
 	}
-	return string(c.TaskText(nil, &Endpoint{Name: endpoint}, max))
+	return string(c.TaskText(nil, &Endpoint{Name: endpoint}, limit))
 }
 
 func TestTaskText_Shapes(t *testing.T) {
@@ -215,22 +216,22 @@ func FuzzTaskText(f *testing.F) {
 	f.Add([]byte(`{"model":"m","system":[{"type":"text","text":"A"}],"messages":[{"content":[{"type":"tool_result","content":[{"type":"text","text":"R"}]}]}]}`), uint8(3), 9)
 	f.Add([]byte(`{"model":"m","instructions":"\ud83d\ude00","input":[{"type":"function_call_output","output":"42"},{"role":"user","content":"x"}]}`), uint8(2), 33)
 	names := []string{"chat", "completions", "responses", "messages", "embeddings", "rerank", "score", "systemone", "models"}
-	f.Fuzz(func(t *testing.T, body []byte, endpoint uint8, max int) {
+	f.Fuzz(func(t *testing.T, body []byte, endpoint uint8, limit int) {
 		var c Call
 		if c.Parse(body) != nil {
 			return
 		}
 		e := &Endpoint{Name: names[int(endpoint)%len(names)]}
-		got := c.TaskText([]byte("x"), e, max)
-		if len(got)-1 > max && len(got) > 1 || got[0] != 'x' || !utf8.Valid(got) {
+		got := c.TaskText([]byte("x"), e, limit)
+		if len(got)-1 > limit && len(got) > 1 || got[0] != 'x' || !utf8.Valid(got) {
 			t.Fatalf("%q", got)
 		}
 		whole := c.TaskText(nil, e, 1<<20)
-		if len(whole) <= max && string(got[1:]) != string(whole) {
+		if len(whole) <= limit && !bytes.Equal(got[1:], whole) {
 			t.Fatalf("%q, and not whole: %q", got, whole)
 		}
-		if max > 0 && len(whole) > 0 && len(whole) <= 1<<19 && max >= 4 && len(got) == 1 {
-			t.Fatalf("nothing of %q in %d", whole, max)
+		if limit > 0 && len(whole) > 0 && len(whole) <= 1<<19 && limit >= 4 && len(got) == 1 {
+			t.Fatalf("nothing of %q in %d", whole, limit)
 		}
 	})
 }
@@ -276,7 +277,7 @@ func FuzzTaskText_Data(f *testing.F) {
 		plain.label = "x"
 		plain.line("x", quoted)
 		words = w
-		if string(plain.done()) != string(words.done()) {
+		if !bytes.Equal(plain.done(), words.done()) {
 			t.Fatalf("%q\nword by word %q", plain.dst, words.dst)
 		}
 	})

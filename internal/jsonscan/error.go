@@ -38,7 +38,7 @@ func (e *Error) Error() string {
 	case Empty:
 		return "it is empty"
 	case WrongKind:
-		return fmt.Sprintf("it begins with %s", e.found())
+		return "it begins with " + e.found()
 	case Truncated:
 		return fmt.Sprintf("it ends at byte %d, inside a value", e.Offset)
 	case Trailing:

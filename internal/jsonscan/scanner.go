@@ -136,7 +136,7 @@ func (s *Scanner) value(i int) bool {
 	if i == len(b) {
 		return s.fail(Truncated, i, "")
 	}
-	end := i
+	var end int
 	switch c := b[i]; c {
 	case '"':
 		var fault Fault

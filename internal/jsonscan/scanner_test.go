@@ -8,6 +8,14 @@ import (
 	"unicode/utf8"
 )
 
+// drain walks to the end and returns how many steps that took.
+func drain(s *Scanner) (steps int) {
+	for s.Next() {
+		steps++
+	}
+	return steps
+}
+
 // walk tells all that a walk over an object finds, or the error.
 func walk(text string) string {
 	var s Scanner
@@ -58,8 +66,8 @@ func TestScanner_Array(t *testing.T) {
 		t.Errorf("%q, %v", got, s.Err())
 	}
 	for _, bad := range []string{`[1,]`, `[,1]`, `[1 2]`, `[`, `[1`, `[1}`, `[]]`, `{}`, `["a":1]`} {
-		for s.Array([]byte(bad)); s.Next(); {
-		}
+		s.Array([]byte(bad))
+		drain(&s)
 		if s.Err() == nil {
 			t.Errorf("%s passes", bad)
 		}
@@ -102,8 +110,8 @@ func TestScanner_Errors(t *testing.T) {
 			t.Errorf("%q: %s, want %s", test.text, got, want)
 		}
 		var s Scanner
-		for s.Object([]byte(test.text)); s.Next(); {
-		}
+		s.Object([]byte(test.text))
+		drain(&s)
 		if s.Next() || s.Err() == nil || s.Err().Error() == "" || !utf8.ValidString(s.Err().Error()) {
 			t.Errorf("%q: goes on after an error", test.text)
 		}
@@ -133,8 +141,8 @@ func TestC083_Depth(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var s Scanner
-			for s.Object([]byte(test.text)); s.Next(); {
-			}
+			s.Object([]byte(test.text))
+			drain(&s)
 			got := ""
 			if err := s.Err(); err != nil {
 				got = map[Fault]string{TooDeep: "too deep", Syntax: "syntax"}[err.Fault]

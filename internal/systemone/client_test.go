@@ -268,6 +268,22 @@ func TestC050_WhatServicesDo(t *testing.T) {
 	}
 }
 
+// C050: a service that takes connections and nothing else, with or without TLS.
+func TestC050_SilentService(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, scheme := range []string{"http://", "https://"} {
+		b := newBench(t)
+		q := about(scheme+l.Addr().String(), strings.Repeat("x", 8<<20)) // more than the system takes off our hands
+		q.Timeout = 50 * time.Millisecond
+		b.expect(q, Timeout)
+		b.Close() // and nothing is left behind
+	}
+}
+
 func TestAsk_TLS(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gpustack/gpustack-gateway/internal/race"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/openai"
 	"github.com/gpustack/gpustack-gateway/plugins"
@@ -299,5 +300,24 @@ func TestVote_CandidatesChange(t *testing.T) {
 	n, _ := v.Prepare(t.Context(), r, three, []bool{true, true, true, true, false}).(*note)
 	if n == nil || !slices.Equal(n.shares, []float64{1, 1, 0, 0, 0}) {
 		t.Errorf("got %+v", n)
+	}
+}
+
+func TestVote_DoesNotAllocate(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector allocates")
+	}
+	o := &oracle{}
+	o.says(.9, .8)
+	p := load(4, 4, append([]lb.Weighted{policy(t, o, "")}, others()...)...)
+	r, l := request(t, "a task", "session-1"), new(lb.Lease)
+	p.Prepare(t.Context(), r, start)
+	if n := testing.AllocsPerRun(100, func() {
+		if err := p.Pick(r, l, start); err != nil {
+			t.Fatal(err)
+		}
+		l.Done(lb.Served, start)
+	}); n != 0 {
+		t.Errorf("%v allocations a pick", n)
 	}
 }

@@ -15,7 +15,10 @@ import (
 	"github.com/gpustack/gpustack-gateway/internal/systemone"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/plugins"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // wire is the client that production uses.
 type wire struct{ *systemone.Client }
