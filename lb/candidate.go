@@ -9,7 +9,7 @@ import (
 type Candidate struct {
 	Target   int    // position among the pool's targets
 	Instance string // name of the instance; a provider's name for a provider
-	Model    string // model name that the upstream is asked for; the name a decision service chooses among
+	Model    string // name of the model; the name a decision service chooses among
 	Key      uint64 // hash of (target, instance), made once when built; see CandidateKey
 	Limit    int64  // max_inflight of the engine; 0 is unlimited
 	Exempt   bool   // a provider: never ejected

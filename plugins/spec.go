@@ -91,8 +91,8 @@ func (s *Spec) find(l Level, path, format string, args []any) {
 // Route returns the name of the route.
 func (s *Spec) Route() string { return s.config.Route }
 
-// Models returns the distinct model names among the route's candidates, in the order of the targets: the names that
-// upstreams are asked for. A target whose model has no instances at the moment counts.
+// Models returns the distinct models among the route's candidates, in the order of the targets: the overridden name of
+// a target that has one, else the model's name in the file. A target whose model has no instances at the moment counts.
 func (s *Spec) Models() []string { return s.config.Models }
 
 // Provider returns a provider of the file.

@@ -213,7 +213,7 @@ func TestPluginSpec(t *testing.T) {
 		if !s.Decode(&c) || c.Limit != 3 {
 			t.Errorf("decoded %+v", c)
 		}
-		if s.Route() != "r" || !slices.Equal(s.Models(), []string{"M", "m:lora", "n"}) {
+		if s.Route() != "r" || !slices.Equal(s.Models(), []string{"m", "m:lora", "n", "M"}) {
 			t.Errorf("route %q, models %q", s.Route(), s.Models())
 		}
 		p, ok := s.Provider("p")
@@ -241,7 +241,7 @@ func broken(s *plugins.Spec) lb.Voter {
 func TestC123PluginFails(t *testing.T) {
 	for want, build := range map[string]func(s *plugins.Spec) lb.Voter{
 		`routes[0].policies.bad: the plugin can't be built from this: it panicked with oh`:                                                  func(*plugins.Spec) lb.Voter { panic("oh") },
-		`routes[0].policies.bad: the plugin can't be built from this: it panicked with runtime error: index out of range [3] with length 3`: broken,
+		`routes[0].policies.bad: the plugin can't be built from this: it panicked with runtime error: index out of range [4] with length 4`: broken,
 		`routes[0].policies.bad: the plugin can't be built from this: it says nothing`:                                                      func(*plugins.Spec) lb.Voter { return nil },
 		`routes[0].policies.bad.x: is wrong`: func(s *plugins.Spec) lb.Voter { s.Problemf("x", "is wrong"); return silent{} },
 	} {

@@ -51,7 +51,7 @@ type poolBuilder struct {
 	at      string // the route's path
 	config  lb.Config
 	names   []string // of all targets so far, fallback targets among them
-	models  []string // that upstreams are asked for
+	models  []string // as policies call them
 	reasons []string // why the route can't serve
 }
 
@@ -107,8 +107,8 @@ func (p *poolBuilder) addTargets(entries []TargetEntry) {
 		p.config.Targets = append(p.config.Targets, t)
 		p.config.Candidates = append(p.config.Candidates, candidates...)
 		p.route.Upstreams = append(p.route.Upstreams, ups...)
-		if asks := p.asks(e); asks != "" && !slices.Contains(p.models, asks) {
-			p.models = append(p.models, asks)
+		if name := p.called(e); name != "" && !slices.Contains(p.models, name) {
+			p.models = append(p.models, name)
 		}
 	}
 }
