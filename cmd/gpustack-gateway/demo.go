@@ -45,9 +45,11 @@ func (c *demoCommand) Run(ctx context.Context, p *process) error {
 	if err := os.WriteFile(routes, around.routes(), 0o600); err != nil {
 		return err
 	}
+	log, flush := c.logger(p.stdout)
+	defer flush()
 	settings := settings{
 		routes: routes, lookupEnv: func(name string) (string, bool) { return demoKey, name == "DEMO_DECISION_KEY" },
-		drain: 10 * time.Second, log: c.logger(p.stdout), report: p.stderr,
+		drain: 10 * time.Second, log: log, report: p.stderr,
 	}
 	if settings.data, err = demoListen(ctx, "--listen", c.Listen); err != nil {
 		return err

@@ -28,10 +28,12 @@ func (*serveCommand) Help() string {
 
 // Run serves until ctx ends and the requests that then run have ended.
 func (c *serveCommand) Run(ctx context.Context, p *process) error {
+	log, flush := c.logger(p.stdout)
+	defer flush()
 	settings := settings{
 		routes: c.Routes, lookupEnv: os.LookupEnv,
 		grace: c.GracePeriod, drain: c.DrainTimeout,
-		log: c.logger(p.stdout), report: p.stderr,
+		log: log, report: p.stderr,
 	}
 	if c.TLSCert != "" {
 		settings.certificate = &certificate{certFile: c.TLSCert, keyFile: c.TLSKey}
