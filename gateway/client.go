@@ -34,11 +34,16 @@ type client struct {
 	closing sync.Once
 }
 
+// lastWrite is how long what is still being written to a client may take after it has left.
+const lastWrite = time.Second
+
 // PeerGone ends whatever is being done for a client that has left.
 func (c *client) PeerGone() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.gone = true
+	// One that has shut down its sending side and does not read would hold up a write for as long as any slow client.
+	_ = c.Conn.SetWriteDeadline(time.Now().Add(lastWrite)) // on a closed connection the write says so
 	if c.up != nil {
 		c.up.Abort()
 	}
@@ -137,12 +142,22 @@ func (c *client) Write(p []byte) (int, error) {
 	}
 	now := time.Now()
 	if c.writeBy.Before(now.Add(stall)) || c.writeBy.After(now.Add(stall+stall/8)) {
-		c.writeBy = now.Add(stall + stall/8)
-		if err := c.Conn.SetWriteDeadline(c.writeBy); err != nil {
+		if err := c.writeUntil(now.Add(stall + stall/8)); err != nil {
 			return 0, err
 		}
 	}
 	return c.Conn.Write(p)
+}
+
+// writeUntil sets the write deadline, unless the client has left and has one that ends sooner.
+func (c *client) writeUntil(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writeBy = t
+	if c.gone {
+		return nil
+	}
+	return c.Conn.SetWriteDeadline(t)
 }
 
 // resetOnClose makes Close end the connection in a reset, which no peer takes for the end of what it reads.

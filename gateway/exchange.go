@@ -155,6 +155,15 @@ func (x *exchange) refuse(e *openai.Error) {
 	x.writeError(e)
 }
 
+// farewell is the answer for a client that has left. Somebody may read it all the same: to shut down the sending side
+// counts as leaving, and must not be answered with the empty 200 that the HTTP server has ready.
+func (x *exchange) farewell() {
+	x.writeError(&openai.Error{Status: statusClientClosed, Type: "invalid_request_error", Code: codeClientClosed,
+		Message: "The client shut down its side of the connection before there was an answer; it must be kept open until then."})
+	x.ctx.Response.SetConnectionClose()
+	x.written = 0 // as far as anybody knows
+}
+
 // writeError renders an error in the dialect of the API that was called.
 func (x *exchange) writeError(e *openai.Error) {
 	h := &x.ctx.Response.Header

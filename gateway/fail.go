@@ -25,6 +25,7 @@ const (
 	codeUpstreamTimeout = "upstream_timeout"
 	codeTooLarge        = "request_too_large"
 	codeInternal        = "internal_error"
+	codeClientClosed    = "client_closed"
 )
 
 const retrySoon = 1 // seconds; what a client is told when an instance may be back at once

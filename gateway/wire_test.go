@@ -63,13 +63,7 @@ func byHand(t testing.TB) *manual {
 // next waits for the next request.
 func (m *manual) next() *call {
 	m.t.Helper()
-	select {
-	case q := <-m.calls:
-		return q
-	case <-time.After(patience):
-		m.t.Fatal("no request came")
-		return nil
-	}
+	return await(m.t, m.calls)
 }
 
 // none fails the test if another request has come.
@@ -107,6 +101,17 @@ func (q *call) abandoned() {
 	if n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 		q.t.Fatalf("the gateway has not closed its connection: %d bytes, %v", n, err)
 	}
+}
+
+// await receives from a channel.
+func await[T any](t testing.TB, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatal("it has not come")
+	}
+	return v
 }
 
 // chunk is one chunk.

@@ -35,7 +35,7 @@ func exchangeOn(tb testing.TB, e *Engine, body, tail string) func() {
 
 // padded is a chat request of about so many bytes.
 func padded(size int, more string) string {
-	return fmt.Sprintf(`{"model":"m",%s"messages":[{"role":"system","content":"%s"},{"role":"user","content":"Say hello."}]}`,
+	return fmt.Sprintf(`{"model":"m",%s"messages":[{"role":"system","content":%q},{"role":"user","content":"Say hello."}]}`,
 		more, strings.Repeat("lorem ipsum ", size/12))
 }
 

@@ -41,15 +41,15 @@ func (p *prompt) addMessages(list gjson.Result) bool {
 	if !list.IsArray() {
 		return false
 	}
-	any := false
+	found := false
 	list.ForEach(func(_, m gjson.Result) bool {
-		any = true
+		found = true
 		role := m.Get("role").Str
 		p.add(role, m.Get("content"))
 		p.afterTool = p.afterTool || role == "tool"
 		return true
 	})
-	return any
+	return found
 }
 
 // add takes in one turn of a conversation: its content is a string or a list of parts.

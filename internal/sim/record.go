@@ -83,7 +83,7 @@ func (r *record) Inflight() int { return int(r.inflight.Load()) }
 func (r *record) Aborted() int { return int(r.aborted.Load()) }
 
 // WaitRequests waits until n requests have been received in all, but not longer than 10 s or than the service runs, and
-// returns what there is then.
+// returns what there is then. Without a record it cannot know.
 func (r *record) WaitRequests(n int) []Request {
 	late := time.After(10 * time.Second)
 	for {
