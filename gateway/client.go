@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"context"
+	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gpustack/gpustack-gateway/internal/upstream"
@@ -32,7 +34,11 @@ type client struct {
 	ctx     context.Context //nolint:containedctx // made when a request has to wait for something, ended with the request
 	cancel  context.CancelFunc
 	closing sync.Once
+	unread  atomic.Bool // the client may still be sending what nobody will read
 }
+
+// lingering is how long a client may go on sending after it was told that its request will not be read.
+const lingering = 5 * time.Second
 
 // lastWrite is how long what is still being written to a client may take after it has left.
 const lastWrite = time.Second
@@ -171,10 +177,23 @@ func (c *client) resetOnClose() {
 func (c *client) Close() error {
 	err := net.ErrClosed
 	c.closing.Do(func() {
+		if c.unread.Load() {
+			c.linger()
+		}
 		c.set.remove(c)
 		err = c.Conn.Close()
 	})
 	return err
+}
+
+// linger lets a client read its answer while it is still sending: a socket that is closed with bytes unread is reset, and
+// the answer is lost with it (RFC 9112, section 9.6).
+func (c *client) linger() {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || c.Conn.SetReadDeadline(time.Now().Add(lingering)) != nil {
+		return // it is gone already
+	}
+	_, _ = io.Copy(io.Discard, c.Conn) // whatever ends it
 }
 
 // NetConn lets the hang-up watch find the socket.

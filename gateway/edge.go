@@ -34,6 +34,7 @@ func (g *Gateway) expect(ctx *fasthttp.RequestCtx) int {
 		x.recycle() // the request itself is still to come
 		return fasthttp.StatusContinue
 	}
+	x.client.unread.Store(true)
 	x.refuse(e)
 	x.end()
 	return e.Status
@@ -71,6 +72,7 @@ func (x *exchange) anyPublic() bool {
 // serveBroken answers what the HTTP server could not read.
 func (g *Gateway) serveBroken(ctx *fasthttp.RequestCtx, err error) {
 	x := g.begin(ctx)
+	x.client.unread.Store(true)
 	x.dialect = dialectOf(ctx.Request.Header.RequestURI(), &ctx.Request.Header)
 	x.refuse(broken(err, int64(maxBody(x.snapshot.MaxBodyBytes)), g.server.ReadBufferSize))
 	x.end()
