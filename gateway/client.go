@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"sync"
@@ -25,6 +26,9 @@ type client struct {
 	readBy   time.Time // the deadline that was asked for
 	armedBy  time.Time // the deadline that is set
 	received int64     // bytes since it was asked for
+	start    [64]byte  // how the request began, for what is told about one that can't be read
+	started  int       // how much of it is known
+	secure   bool      // what Read brings is not what was said, but TLS
 
 	writeBy time.Time // the write deadline that is set
 
@@ -119,7 +123,7 @@ func (c *client) release() {
 // SetReadDeadline is how the HTTP server says that a request may take until t to arrive. The time grows with what
 // arrives: see Read.
 func (c *client) SetReadDeadline(t time.Time) error {
-	c.readBy, c.armedBy, c.received = t, t, 0
+	c.readBy, c.armedBy, c.received, c.started = t, t, 0, 0
 	return c.Conn.SetReadDeadline(t)
 }
 
@@ -136,7 +140,17 @@ func (c *client) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	c.received += int64(n)
+	if !c.secure {
+		c.note(p[:n])
+	}
 	return n, err
+}
+
+// note keeps how the request begins.
+func (c *client) note(p []byte) {
+	if c.started < len(c.start) {
+		c.started += copy(c.start[c.started:], p)
+	}
 }
 
 // Write bounds each write by the stall limit of the route, so that a client that stops reading is let go. As with the
@@ -198,6 +212,18 @@ func (c *client) linger() {
 
 // NetConn lets the hang-up watch find the socket.
 func (c *client) NetConn() net.Conn { return c.Conn }
+
+// secured is a client that speaks TLS.
+type secured struct {
+	*tls.Conn
+	client *client
+}
+
+func (s *secured) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	s.client.note(p[:n])
+	return n, err
+}
 
 // clientOf returns the client behind what the HTTP server calls its connection.
 func clientOf(c net.Conn) *client {

@@ -73,7 +73,9 @@ func (x *exchange) anyPublic() bool {
 func (g *Gateway) serveBroken(ctx *fasthttp.RequestCtx, err error) {
 	x := g.begin(ctx)
 	x.client.unread.Store(true)
-	x.dialect = dialectOf(ctx.Request.Header.RequestURI(), &ctx.Request.Header)
+	// Whatever could be read of the head has been forgotten by the server.
+	line, _, _ := bytes.Cut(x.client.start[:x.client.started], []byte("\n"))
+	x.dialect = dialectOf(line, &ctx.Request.Header)
 	x.refuse(broken(err, int64(maxBody(x.snapshot.MaxBodyBytes)), g.server.ReadBufferSize))
 	x.end()
 }
