@@ -194,7 +194,7 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 			return &upstream.Error{Stage: upstream.Dial, Err: upstream.ErrAborted}
 		}
 		x.up = up
-		x.head.Reset()
+		clearHead(x.head)
 		err = up.RoundTrip(fasthttp.MethodPost, x.head, limits, x.out, x.body[:from], x.model, x.body[until:])
 		if err == nil {
 			return nil
