@@ -23,7 +23,19 @@ func dropRequestHeader(name []byte) bool {
 		requestIDHeader:
 		return true
 	}
-	return false
+	return misnamed(name)
+}
+
+// misnamed reports whether a name has a space in it, the one character beyond those of a token that the parser lets pass:
+// what the next one makes of such a line is anybody's guess.
+func misnamed(name []byte) bool { return bytes.IndexByte(name, ' ') >= 0 }
+
+// dropTrailers forgets what was sent behind the body, which the parser shows as if it were headers. It is none: whoever
+// checked the head has not seen it (RFC 9110, section 6.5.1).
+func dropTrailers(h *fasthttp.RequestHeader) {
+	for _, name := range h.PeekTrailerKeys() {
+		h.DelBytes(name)
+	}
 }
 
 // dropResponseHeader reports whether an upstream's header stays here: the connection's own, the framing, and cookies,
@@ -34,7 +46,7 @@ func dropResponseHeader(name []byte) bool {
 		"Transfer-Encoding", "Upgrade", "Set-Cookie", "Set-Cookie2", "X-Gpustack-Route-By", "X-Gpustack-Target", "X-Gpustack-Instance":
 		return true
 	}
-	return false
+	return misnamed(name)
 }
 
 // named reports whether a Connection header lists a header's name: such a one is for the next hop only.

@@ -44,6 +44,7 @@ func (g *Gateway) begin(ctx *fasthttp.RequestCtx) *exchange {
 	x.ctx = ctx
 	x.client = clientOf(ctx.Conn())
 	x.snapshot = g.table.Load()
+	dropTrailers(&ctx.Request.Header)
 	x.setID(ctx.Request.Header.Peek(requestIDHeader))
 	return x
 }
