@@ -221,7 +221,7 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 			return &upstream.Error{Stage: upstream.Dial, Err: upstream.ErrAborted}
 		}
 		x.up = up
-		x.head.Reset()
+		clearHead(x.head)
 		err = up.RoundTrip(x.method, x.head, limits, x.out, x.body[:from], x.model, x.body[until:])
 		if err == nil {
 			x.follower.begin(x.head, x.endpoint)

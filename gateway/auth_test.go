@@ -54,6 +54,7 @@ func ask(t testing.TB, g *gatewaytest.Gateway, request string) gatewaytest.Answe
 	t.Helper()
 	c, r := send(t, g, request)
 	defer c.Close()
+	_ = c.SetReadDeadline(time.Now().Add(patience))
 	method, _, _ := strings.Cut(request, " ")
 	return answerTo(t, r, method)
 }

@@ -2,8 +2,11 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
+	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gpustack/gpustack-gateway/internal/upstream"
@@ -23,6 +26,9 @@ type client struct {
 	readBy   time.Time // the deadline that was asked for
 	armedBy  time.Time // the deadline that is set
 	received int64     // bytes since it was asked for
+	start    [64]byte  // how the request began, for what is told about one that can't be read
+	started  int       // how much of it is known
+	secure   bool      // what Read brings is not what was said, but TLS
 
 	writeBy time.Time // the write deadline that is set
 
@@ -32,7 +38,11 @@ type client struct {
 	ctx     context.Context //nolint:containedctx // made when a request has to wait for something, ended with the request
 	cancel  context.CancelFunc
 	closing sync.Once
+	unread  atomic.Bool // the client may still be sending what nobody will read
 }
+
+// lingering is how long a client may go on sending after it was told that its request will not be read.
+const lingering = 5 * time.Second
 
 // lastWrite is how long what is still being written to a client may take after it has left.
 const lastWrite = time.Second
@@ -113,7 +123,7 @@ func (c *client) release() {
 // SetReadDeadline is how the HTTP server says that a request may take until t to arrive. The time grows with what
 // arrives: see Read.
 func (c *client) SetReadDeadline(t time.Time) error {
-	c.readBy, c.armedBy, c.received = t, t, 0
+	c.readBy, c.armedBy, c.received, c.started = t, t, 0, 0
 	return c.Conn.SetReadDeadline(t)
 }
 
@@ -130,7 +140,17 @@ func (c *client) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	c.received += int64(n)
+	if !c.secure {
+		c.note(p[:n])
+	}
 	return n, err
+}
+
+// note keeps how the request begins.
+func (c *client) note(p []byte) {
+	if c.started < len(c.start) {
+		c.started += copy(c.start[c.started:], p)
+	}
 }
 
 // Write bounds each write by the stall limit of the route, so that a client that stops reading is let go. As with the
@@ -171,14 +191,39 @@ func (c *client) resetOnClose() {
 func (c *client) Close() error {
 	err := net.ErrClosed
 	c.closing.Do(func() {
+		if c.unread.Load() {
+			c.linger()
+		}
 		c.set.remove(c)
 		err = c.Conn.Close()
 	})
 	return err
 }
 
+// linger lets a client read its answer while it is still sending: a socket that is closed with bytes unread is reset, and
+// the answer is lost with it (RFC 9112, section 9.6).
+func (c *client) linger() {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || c.Conn.SetReadDeadline(time.Now().Add(lingering)) != nil {
+		return // it is gone already
+	}
+	_, _ = io.Copy(io.Discard, c.Conn) // whatever ends it
+}
+
 // NetConn lets the hang-up watch find the socket.
 func (c *client) NetConn() net.Conn { return c.Conn }
+
+// secured is a client that speaks TLS.
+type secured struct {
+	*tls.Conn
+	client *client
+}
+
+func (s *secured) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	s.client.note(p[:n])
+	return n, err
+}
 
 // clientOf returns the client behind what the HTTP server calls its connection.
 func clientOf(c net.Conn) *client {

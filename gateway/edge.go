@@ -34,6 +34,7 @@ func (g *Gateway) expect(ctx *fasthttp.RequestCtx) int {
 		x.recycle() // the request itself is still to come
 		return fasthttp.StatusContinue
 	}
+	x.client.unread.Store(true)
 	x.refuse(e)
 	x.end()
 	return e.Status
@@ -71,7 +72,10 @@ func (x *exchange) anyPublic() bool {
 // serveBroken answers what the HTTP server could not read.
 func (g *Gateway) serveBroken(ctx *fasthttp.RequestCtx, err error) {
 	x := g.begin(ctx)
-	x.dialect = dialectOf(ctx.Request.Header.RequestURI(), &ctx.Request.Header)
+	x.client.unread.Store(true)
+	// Whatever could be read of the head has been forgotten by the server.
+	line, _, _ := bytes.Cut(x.client.start[:x.client.started], []byte("\n"))
+	x.dialect = dialectOf(line, &ctx.Request.Header)
 	x.refuse(broken(err, int64(maxBody(x.snapshot.MaxBodyBytes)), g.server.ReadBufferSize))
 	x.end()
 }

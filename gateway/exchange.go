@@ -76,7 +76,16 @@ type state struct {
 }
 
 func newExchange(g *Gateway) *exchange {
-	return &exchange{gateway: g, head: new(fasthttp.ResponseHeader), kept: new(fasthttp.ResponseHeader)}
+	x := &exchange{gateway: g, head: new(fasthttp.ResponseHeader), kept: new(fasthttp.ResponseHeader)}
+	clearHead(x.head)
+	clearHead(x.kept)
+	return x
+}
+
+// clearHead empties a head that is to hold what an upstream says, and nothing that it does not.
+func clearHead(h *fasthttp.ResponseHeader) {
+	h.Reset()
+	h.SetNoDefaultContentType(true)
 }
 
 // keepBytes is the largest buffer that an exchange keeps for the next request.
@@ -113,8 +122,8 @@ func (x *exchange) recycle() {
 	x.state = state{}
 	x.call.Reset()
 	x.request.Reset()
-	x.head.Reset()
-	x.kept.Reset()
+	clearHead(x.head)
+	clearHead(x.kept)
 	x.answer, x.keptBody, x.out, x.shared = reusable(x.answer), reusable(x.keptBody), reusable(x.out), reusable(x.shared)
 	g.exchanges.Put(x)
 	g.active.Add(-1)

@@ -136,7 +136,7 @@ func (quiet) Printf(string, ...any) {}
 func (g *Gateway) Serve(ln net.Listener) error {
 	clients := &listener{Listener: ln, set: g.clients}
 	if ln = clients; g.tls != nil {
-		ln = tls.NewListener(ln, g.tls)
+		ln = secureListener{ln, g.tls}
 	} else {
 		clients.crowded = crowded()
 	}

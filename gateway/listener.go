@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"crypto/tls"
 	"net"
 	"strconv"
 	"sync"
@@ -97,6 +98,22 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		_ = conn.Close() // it has gone already, or the gateway is closing
 	}
+}
+
+// secureListener speaks TLS with the clients that a listener makes.
+type secureListener struct {
+	net.Listener
+	config *tls.Config
+}
+
+func (l secureListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := clientOf(conn)
+	c.secure = true
+	return &secured{Conn: tls.Server(c, l.config), client: c}, nil
 }
 
 // crowded is the whole answer to one connection too many.

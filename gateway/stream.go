@@ -163,6 +163,7 @@ func (x *exchange) settle() {
 func (x *exchange) writeAnswer(head *fasthttp.ResponseHeader, length int) {
 	resp := &x.ctx.Response
 	resp.Reset()
+	resp.Header.SetNoDefaultContentType(true) // Reset has forgotten it
 	resp.Header.SetStatusCode(head.StatusCode())
 	resp.Header.SetStatusMessage(head.StatusMessage())
 	copyResponseHeaders(&resp.Header, head)

@@ -7,8 +7,8 @@ import (
 )
 
 // Call is a request as one walk over its body found it. The zero value is ready to use; a used one is made ready
-// again by Reset and keeps its memory. The byte slices it hands out point into the body (or into the call's own memory, where a
-// value had escapes) and live as long as both.
+// again by Reset and keeps its memory. The byte slices it hands out point into the body (or into the call's own memory,
+// where a value had escapes) and live as long as both, which is until Reset or Release.
 type Call struct {
 	body []byte
 	form BodyForm // NoBody as long as nothing has been read
@@ -86,7 +86,8 @@ func (c *Call) parse(body []byte) *Error {
 
 func (c *Call) remember(s *jsonscan.Scanner) {
 	if c.total++; c.total <= maxMembers {
-		c.members = append(c.members, member{key: s.Key, value: s.Value, kind: s.Kind, keyEscaped: s.KeyEscaped, escaped: s.Escaped})
+		c.members = append(c.members,
+			member{key: s.Key, value: s.Value, kind: s.Kind, keyEscaped: s.KeyEscaped, escaped: s.Escaped})
 	}
 }
 
@@ -166,7 +167,8 @@ func (c *Call) IncludeUsage() bool { return c.includeUsage }
 // PreviousResponseID returns the response that this one goes on from, empty if it goes on from none.
 func (c *Call) PreviousResponseID() []byte { return c.previous }
 
-// ModelSpan returns where the model's value stands in the body: the JSON string with its quotes, or the content of the form's part.
+// ModelSpan returns where the model's value stands in the body: the JSON string with its quotes, or the content of the
+// form's part.
 func (c *Call) ModelSpan() (from, until int) { return c.model.From, c.model.Until }
 
 // EncodeModel appends a name as it is written into the span: quoted in JSON, plain in a form. A name in a form must be
@@ -178,8 +180,8 @@ func (c *Call) EncodeModel(dst []byte, name string) []byte {
 	return jsonscan.AppendQuoted(dst, name)
 }
 
-// String returns the string at a path of member names in a JSON body, decoded. found is false if there is nothing, something else than
-// a string, or no JSON body. The error is a ready 400 for a member on the path that is written twice.
+// String returns the string at a path of member names in a JSON body, decoded. found is false if there is nothing,
+// something else than a string, or no JSON body. The error is a ready 400 for a member on the path that is written twice.
 func (c *Call) String(path []string) (value []byte, found bool, err *Error) {
 	if c.form != JSON || len(path) == 0 {
 		return nil, false, nil

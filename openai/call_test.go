@@ -1,9 +1,7 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -277,96 +275,5 @@ func TestCall_Allocations(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("Resolve: %v allocations", n)
-	}
-}
-
-func FuzzParse(f *testing.F) {
-	for _, seed := range []string{`{"model":"m","stream":true}`, `{"mod\u0065l":"\u006d","model":"x"}`, `{"model":"m","a":{"b":"c\n"},"k":"v"}`, `[`,
-		`{"model":"m","stream_options":{"include_usage":true},"Model":1}`} {
-		f.Add([]byte(seed), "a", "b")
-	}
-	f.Fuzz(func(t *testing.T, body []byte, first, second string) {
-		var c Call
-		err := c.Parse(body)
-		if err != nil {
-			if err.Status != 400 || !json.Valid(err.Append(nil, OpenAI, "id")) {
-				t.Fatalf("%+v", err)
-			}
-			return
-		}
-		var decoded map[string]json.RawMessage
-		if e := json.Unmarshal(body, &decoded); e != nil {
-			t.Fatalf("%q passes: %v", body, e)
-		}
-		var model string
-		if json.Unmarshal(decoded["model"], &model) != nil || model != string(c.Model()) {
-			t.Fatalf("%q: model %q", body, c.Model())
-		}
-		from, until := c.ModelSpan()
-		renamed := append(c.EncodeModel(bytes.Clone(body[:from]), "x\"y"), body[until:]...)
-		var again Call
-		if err := again.Parse(renamed); err != nil || string(again.Model()) != "x\"y" || again.Stream() != c.Stream() {
-			t.Fatalf("%q: %v", renamed, err)
-		}
-		for _, path := range [][]string{{first}, {first, second}} {
-			value, found, err := c.String(path)
-			if err != nil || !found {
-				continue
-			}
-			var at any
-			if json.Unmarshal(body, &at) != nil {
-				t.Fatal("not JSON")
-			}
-			for _, name := range path {
-				at = at.(map[string]any)[name]
-			}
-			if at != string(value) {
-				t.Fatalf("%q at %q: %q, want %q", body, path, value, at)
-			}
-		}
-	})
-}
-
-// chatOf is a chat request of about n bytes.
-func chatOf(n int) []byte {
-	const prose = `The quick brown fox jumps over the lazy dog, and asks itself whether \"this\" was necessary at all.\n` +
-		`for i := 0; i < n; i++ {\n\tfmt.Println(i)\n}\n Then it lies down; nothing of note happens for the rest of the day.`
-	var b strings.Builder
-	b.WriteString(`{"model":"qwen3-0.6b","temperature":0.7,"stream":true,"messages":[{"role":"system","content":"You help."}`)
-	for i := 0; b.Len() < n-1100; i++ {
-		fmt.Fprintf(&b, `,{"role":"%s","content":"%s"}`, [...]string{"user", "assistant"}[i%2], strings.Repeat(prose, 4))
-	}
-	b.WriteString(`],"user":"` + strings.Repeat("x", max(0, n-b.Len()-11)) + `"}`)
-	return []byte(b.String())
-}
-
-func benchmarkParse(b *testing.B, n int) {
-	b.Helper()
-	body := chatOf(n)
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	var c Call
-	for b.Loop() {
-		if err := c.Parse(body); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkParse2KB(b *testing.B)  { benchmarkParse(b, 2<<10) }
-func BenchmarkParse32KB(b *testing.B) { benchmarkParse(b, 32<<10) }
-func BenchmarkParse1MB(b *testing.B)  { benchmarkParse(b, 1<<20) }
-
-func BenchmarkString(b *testing.B) {
-	var c Call
-	if err := c.Parse([]byte(`{"model":"m","input":"x","metadata":{"user_id":"u","a":1},"prompt_cache_key":"k"}`)); err != nil {
-		b.Fatal(err)
-	}
-	paths := [][]string{{"prompt_cache_key"}, {"metadata", "user_id"}, {"absent"}}
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, path := range paths {
-			_, _, _ = c.String(path)
-		}
 	}
 }

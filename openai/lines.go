@@ -156,7 +156,8 @@ func (w *lines) data(b []byte) {
 // between writes what is not of base64, and what of it stands among that.
 func (w *lines) between(b []byte) {
 	r := &w.run
-	w.marking = r.before == ';' && r.len == len(r.word) && bytes.EqualFold(r.word[:], []byte("base64")) && len(b) == 1 && b[0] == ','
+	w.marking = r.before == ';' && r.len == len(r.word) && bytes.EqualFold(r.word[:], []byte("base64")) &&
+		len(b) == 1 && b[0] == ','
 	*r = run{before: b[len(b)-1]}
 	w.put(b)
 }
