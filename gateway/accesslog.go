@@ -41,6 +41,9 @@ func (x *exchange) count(now time.Time) {
 	if !x.first.IsZero() {
 		r.FirstByte = x.first.Sub(x.start)
 	}
+	if u := &x.follower.usage; u.Known {
+		r.Tokens = metrics.Tokens{Input: u.Input, Output: u.Output, Cached: u.Cached, Reasoning: u.Reasoning}
+	}
 	x.gateway.metrics.Request(&r)
 }
 
@@ -78,6 +81,15 @@ func (x *exchange) log(now time.Time) {
 		e.Float64("first_byte_ms", ms(x.first.Sub(x.start)))
 	}
 	e.Float64("total_ms", ms(now.Sub(x.start))).Int("bytes_in", x.received).Int64("bytes_out", x.written).Bool("stream", x.stream)
+	if u := &x.follower.usage; u.Known {
+		e.Int64("input_tokens", u.Input).Int64("output_tokens", u.Output)
+		if u.Cached > 0 {
+			e.Int64("cached_tokens", u.Cached)
+		}
+		if u.Reasoning > 0 {
+			e.Int64("reasoning_tokens", u.Reasoning)
+		}
+	}
 	if x.lastErr != nil {
 		e.AnErr("cause", x.lastErr)
 	}

@@ -24,6 +24,10 @@ func (x *exchange) forward() {
 		x.refuse(err)
 		return
 	}
+	if err := x.keepToChain(); err != nil {
+		x.refuse(err)
+		return
+	}
 	r.Pool.Prepare((*whileThere)(x.client), &x.request, x.start)
 
 	budget := r.Retry.MaxAttempts
@@ -50,7 +54,7 @@ func (x *exchange) forward() {
 // There is none when nobody answered.
 func (x *exchange) lastStatus() (status int, answered bool) {
 	if x.isKept {
-		return x.kept.StatusCode(), true
+		return x.keptStatus, true
 	}
 	if x.refusal != nil && x.refusal.Code == codeMaxInflight {
 		return x.refusal.Status, true
@@ -83,7 +87,7 @@ func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over b
 			x.outcome = clientClosed
 			return true
 		}
-		if x.isKept && !x.route.Retry.StatusCodes.Has(x.kept.StatusCode()) {
+		if x.isKept && !x.route.Retry.StatusCodes.Has(x.keptStatus) {
 			return false // no reason to try another candidate, but perhaps a fallback target
 		}
 	}
@@ -122,11 +126,32 @@ func (x *exchange) attempt(to *route.Upstream) (over bool) {
 			return false
 		}
 	}
+	if put, err := x.putAside(); err != nil || put {
+		if err != nil {
+			return x.failed(err)
+		}
+		return false
+	}
 	if err := x.hold(); err != nil {
 		return x.failed(err)
 	}
 	x.commit()
 	return true
+}
+
+// statusOfFailure is what a stream counts as that begins with an error.
+const statusOfFailure = fasthttp.StatusBadGateway
+
+// putAside puts away a stream that begins with an error, if the route looks for that and somebody else might be asked.
+func (x *exchange) putAside() (put bool, err error) {
+	failed, err := x.peek()
+	if err != nil || !failed || !x.wouldRetry(statusOfFailure) {
+		return false, err
+	}
+	if put, err = x.keepAs(statusOfFailure); put {
+		x.result = metrics.PutAside
+	}
+	return put, err
 }
 
 // failed notes an attempt that gave no answer.
@@ -180,7 +205,9 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 	limits := upstream.Limits{Connect: r.Timeouts.Connect, FirstByte: r.Timeouts.FirstByte, Idle: r.Timeouts.Idle}
 	pool := x.gateway.upstream.Pool(upstream.Addr{Host: to.Address.Host, TLS: to.Address.TLS})
 	from, until := x.call.ModelSpan()
-	x.model = x.call.EncodeModel(x.model[:0], to.Model)
+	if x.model = x.model[:0]; until > from { // else the request names none: it is about a response
+		x.model = x.call.EncodeModel(x.model, to.Model)
+	}
 	x.writeHead(to, len(x.body)-(until-from)+len(x.model))
 	x.answer, x.whole, x.first = x.answer[:0], false, time.Time{}
 
@@ -195,8 +222,9 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 		}
 		x.up = up
 		clearHead(x.head)
-		err = up.RoundTrip(fasthttp.MethodPost, x.head, limits, x.out, x.body[:from], x.model, x.body[until:])
+		err = up.RoundTrip(x.method, x.head, limits, x.out, x.body[:from], x.model, x.body[until:])
 		if err == nil {
+			x.follower.begin(x.head, x.endpoint)
 			return nil
 		}
 		if !upstream.IsStale(err) {
@@ -213,9 +241,10 @@ func (x *exchange) writeHead(to *route.Upstream, length int) {
 		x.shared = appendRequestHeaders(x.shared, &x.ctx.Request.Header, x.decoded)
 		x.shared = appendHeader(x.shared, requestIDHeader, x.id)
 	}
-	b := append(x.out[:0], "POST "...)
+	b := append(append(x.out[:0], x.method...), ' ')
 	b = append(b, to.Address.BasePath...)
 	b = append(b, x.endpoint.Path...)
+	b = append(b, x.item...)
 	if query := x.ctx.URI().QueryString(); len(query) > 0 {
 		b = append(append(b, '?'), query...)
 	}
@@ -224,9 +253,11 @@ func (x *exchange) writeHead(to *route.Upstream, length int) {
 	if to.Header != "" {
 		b = appendHeader(b, to.Header, to.Credential.Reveal())
 	}
-	b = append(b, "Content-Length: "...)
-	b = strconv.AppendInt(b, int64(length), 10)
-	b = append(b, "\r\n"...)
+	if length > 0 || x.method == fasthttp.MethodPost {
+		b = append(b, "Content-Length: "...)
+		b = strconv.AppendInt(b, int64(length), 10)
+		b = append(b, "\r\n"...)
+	}
 	b = append(b, x.shared...)
 	x.out = append(b, "\r\n"...)
 }

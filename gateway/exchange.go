@@ -29,6 +29,7 @@ type exchange struct {
 	model    []byte                   // the model's name, as it is sent upstream
 	kept     *fasthttp.ResponseHeader // head and body of the last answer that was put aside while others are asked
 	keptBody []byte
+	follower follower
 
 	state
 }
@@ -40,8 +41,9 @@ type state struct {
 	snapshot *route.Snapshot // loaded once: a reload does not change a request that has begun
 	start    time.Time
 
+	method    string // of the request; upstreams are asked by the same
 	endpoint  *openai.Endpoint
-	item      []byte
+	item      []byte // what the path names below the endpoint
 	dialect   openai.Dialect
 	caller    route.Caller
 	callerErr error
@@ -50,17 +52,18 @@ type state struct {
 	decoded   bool // body is not what was sent: its compression has been taken off
 	route     *route.Route
 
-	up       *upstream.Conn // the round trip that is on
-	to       *route.Upstream
-	health   lb.Outcome            // what the lease is given back with
-	result   metrics.AttemptResult // of the attempt that is on, or was last
-	attempts int
-	fallback bool          // a fallback target serves
-	lastErr  error         // of the last attempt that gave no answer
-	refusal  *openai.Error // why no candidate could be picked
-	isKept   bool
-	keptFrom *route.Upstream
-	whole    bool // answer is all of the body
+	up         *upstream.Conn // the round trip that is on
+	to         *route.Upstream
+	health     lb.Outcome            // what the lease is given back with
+	result     metrics.AttemptResult // of the attempt that is on, or was last
+	attempts   int
+	fallback   bool          // a fallback target serves
+	lastErr    error         // of the last attempt that gave no answer
+	refusal    *openai.Error // why no candidate could be picked
+	isKept     bool
+	keptFrom   *route.Upstream
+	keptStatus int  // that it counts as
+	whole      bool // answer is all of the body
 
 	streaming bool // the answer is being passed on after the handler has returned
 	delivered bool // the HTTP server has taken all of it

@@ -89,6 +89,7 @@ type Gateway struct {
 	clients   *clients
 	exchanges sync.Pool
 	decoders  decoders
+	chains    *chains
 	active    atomic.Int64 // requests being served
 	draining  atomic.Bool
 }
@@ -100,7 +101,7 @@ func New(c Config) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{table: c.Table, log: c.Log, rand: c.Rand, metrics: c.Metrics, upstream: c.Upstream, tls: c.TLS, clients: set}
+	g := &Gateway{table: c.Table, log: c.Log, rand: c.Rand, metrics: c.Metrics, upstream: c.Upstream, tls: c.TLS, clients: set, chains: newChains()}
 	g.exchanges.New = func() any { return newExchange(g) }
 	g.server = &fasthttp.Server{
 		Handler:                       g.serve,

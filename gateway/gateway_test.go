@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net"
@@ -169,3 +170,6 @@ func TestChat(t *testing.T) {
 		t.Errorf("access log: %v", l)
 	}
 }
+
+// sum is the digest of a key, as the routes file has it.
+func sum(key string) [sha256.Size]byte { return sha256.Sum256([]byte(key)) }

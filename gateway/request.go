@@ -30,7 +30,7 @@ func (g *Gateway) serve(ctx *fasthttp.RequestCtx) {
 	case x.serveLocal(): // the lists of models and the root need no upstream
 	case !x.identify(): // who asks?
 	case !x.readCall(): // what is asked for?
-	case !x.findRoute(): // what serves it, and may they?
+	case !x.findServing(): // what serves it, and may they?
 	default:
 		x.forward() // choose an instance, send, and try another while nothing has been passed on
 	}
@@ -59,7 +59,21 @@ func (x *exchange) findEndpoint() bool {
 		return false
 	}
 	x.endpoint, x.item, x.dialect = e, item, e.Dialect
+	x.method = methodOf(x.ctx)
 	return true
+}
+
+// methodOf is the method of a request that resolves to an endpoint, as one of a few constants.
+func methodOf(ctx *fasthttp.RequestCtx) string {
+	switch {
+	case ctx.IsPost():
+		return fasthttp.MethodPost
+	case ctx.IsGet():
+		return fasthttp.MethodGet
+	case ctx.IsDelete():
+		return fasthttp.MethodDelete
+	}
+	return fasthttp.MethodHead
 }
 
 // identify finds out who presents the credential. A credential that is unknown is no reason to refuse yet: a public
@@ -75,8 +89,13 @@ func (x *exchange) identify() bool {
 	return true
 }
 
-// readCall decodes the body and walks over it once.
+// readCall decodes the body and walks over it once. What is asked of a response names no model, and passes as it is.
 func (x *exchange) readCall() bool {
+	if x.endpoint.Body == openai.NoBody {
+		x.body = x.ctx.Request.Body()
+		x.received = len(x.body)
+		return true
+	}
 	if err := x.decodeBody(); err != nil {
 		x.refuse(err)
 		return false
@@ -93,6 +112,14 @@ func (x *exchange) readCall() bool {
 	}
 	x.stream = x.call.Stream()
 	return true
+}
+
+// findServing finds the route that serves the request.
+func (x *exchange) findServing() bool {
+	if x.endpoint.Name == "response" {
+		return x.findResponse()
+	}
+	return x.findRoute()
 }
 
 // findRoute finds the route that the call names. To somebody who may not use it a route looks as if it did not exist.

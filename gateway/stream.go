@@ -34,26 +34,46 @@ func (x *exchange) collect(limit int, until time.Time) (complete bool, err error
 		if len(x.answer) >= limit {
 			return false, nil
 		}
-		p, err := x.up.NextBefore(until)
-		if errors.Is(err, upstream.ErrNotYet) {
-			return false, nil
+		more, err := x.collectOne(until)
+		if err != nil || !more {
+			return x.up.Complete(), err
 		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return false, err
-		}
-		x.noteFirst()
-		x.answer = append(x.answer, p...)
 	}
 	return true, nil
+}
+
+// collectOne adds what one read brings to x.answer. More is false at the end of the body, and at the given time.
+func (x *exchange) collectOne(until time.Time) (more bool, err error) {
+	p, err := x.next(until)
+	if err == io.EOF || errors.Is(err, upstream.ErrNotYet) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	x.answer = append(x.answer, p...)
+	return true, nil
+}
+
+// next reads the next piece of the body, and looks at it as it passes. The piece is valid until the next call.
+func (x *exchange) next(until time.Time) ([]byte, error) {
+	p, err := x.up.NextBefore(until)
+	if len(p) > 0 {
+		x.noteFirst()
+		x.follow(p)
+	}
+	return p, err
 }
 
 // keep puts an answer aside while others are asked. It returns false if that can't be done, since the answer is too
 // long or takes too long: then it stands.
 func (x *exchange) keep() (kept bool, err error) {
 	x.answer = x.answer[:0]
+	return x.keepAs(x.head.StatusCode())
+}
+
+// keepAs puts the answer at hand aside as one of a status.
+func (x *exchange) keepAs(status int) (kept bool, err error) {
 	complete, err := x.collect(maxKept, time.Now().Add(maxWait))
 	if err != nil || !complete {
 		return false, err
@@ -61,7 +81,7 @@ func (x *exchange) keep() (kept bool, err error) {
 	x.releaseUpstream()
 	x.head, x.kept = x.kept, x.head
 	x.answer, x.keptBody = x.keptBody[:0], x.answer
-	x.isKept, x.keptFrom = true, x.to
+	x.isKept, x.keptFrom, x.keptStatus = true, x.to, status
 	return true, nil
 }
 
@@ -85,6 +105,7 @@ func (x *exchange) hold() error {
 		return err
 	}
 	if x.whole = whole; whole {
+		x.followWhole()
 		x.giveBack()
 	}
 	return nil
@@ -124,6 +145,10 @@ func (x *exchange) settle() {
 		x.whole, x.answer, x.keptBody = true, x.keptBody, x.answer
 		x.to, x.status = x.keptFrom, x.kept.StatusCode()
 		x.writeAnswer(x.kept, len(x.answer))
+		x.follower.failed = false
+		if x.keptStatus >= 500 {
+			x.outcome = upstreamError
+		}
 	case x.lastErr != nil:
 		e := noAnswer(x.lastErr, x.route)
 		x.outcome, x.status = upstreamError, e.Status
@@ -192,18 +217,37 @@ func (x *exchange) WriteTo(w io.Writer) (int64, error) {
 	}
 	x.answer = nil
 	for {
-		p, err := x.up.Next()
+		p, err := x.nextOrBeat()
 		if err == io.EOF {
 			x.delivered = true
+			if x.follower.failed {
+				x.outcome = upstreamError // as the stream itself said
+			}
 			return x.written, nil
 		}
 		if err != nil {
 			x.aborted(err)
 			return x.written, err
 		}
-		x.noteFirst()
 		if err := x.pass(w, p); err != nil {
 			return x.written, err
+		}
+	}
+}
+
+// nextOrBeat returns the next piece of the body, or a heartbeat after a silence if the route wants one.
+func (x *exchange) nextOrBeat() ([]byte, error) {
+	beat := x.route.Heartbeat
+	if beat <= 0 {
+		return x.next(time.Time{})
+	}
+	for {
+		p, err := x.next(time.Now().Add(beat))
+		if !errors.Is(err, upstream.ErrNotYet) {
+			return p, err
+		}
+		if x.beats() {
+			return x.heartbeat(), nil
 		}
 	}
 }

@@ -60,10 +60,11 @@ var endpoints = byPath(
 	Endpoint{Name: "root", Path: "/", Allow: read},
 )
 
-// oneModel is the only endpoint whose path ends in a name.
-var oneModel = &Endpoint{Name: "model", Path: modelPrefix, Allow: read}
-
-const modelPrefix = "/models/"
+// The endpoints whose path ends in a name. What is below a response, such as its input items, is a part of the name.
+var items = []*Endpoint{
+	{Name: "model", Path: "/models/", Allow: read},
+	{Name: "response", Path: "/responses/", Allow: "GET, HEAD, POST, DELETE"},
+}
 
 func byPath(list ...Endpoint) map[string]*Endpoint {
 	m := make(map[string]*Endpoint, len(list))
@@ -83,8 +84,10 @@ func Resolve(method, path []byte) (e *Endpoint, item []byte, err *Error) {
 		below = below[:len(below)-1]
 	}
 	e = endpoints[string(below)]
-	if e == nil && len(below) > len(modelPrefix) && string(below[:len(modelPrefix)]) == modelPrefix {
-		e, item = oneModel, below[len(modelPrefix):]
+	for _, of := range items {
+		if e == nil && len(below) > len(of.Path) && string(below[:len(of.Path)]) == of.Path {
+			e, item = of, below[len(of.Path):]
+		}
 	}
 	if e == nil {
 		return nil, nil, unknownPath(path)
@@ -116,9 +119,14 @@ func belowBase(path []byte) []byte {
 
 func (e *Endpoint) takes(method []byte) bool {
 	if e.Allow == post {
-		return string(method) == "POST"
+		return string(method) == post
 	}
-	return string(method) == "GET" || string(method) == "HEAD"
+	for allowed := range strings.SplitSeq(e.Allow, ", ") {
+		if string(method) == allowed {
+			return true
+		}
+	}
+	return false
 }
 
 // shown is how much of a client's text an error quotes, in characters.

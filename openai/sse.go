@@ -38,6 +38,18 @@ type Events struct {
 	crlf    bool // there has been a line that ended in CRLF
 }
 
+// Reset makes the events ready for another stream. It keeps its memory up to a bound and nothing else.
+func (s *Events) Reset() {
+	line, buf := s.line[:0], s.buf[:0]
+	if cap(line) > keepBytes {
+		line = nil
+	}
+	if cap(buf) > keepBytes {
+		buf = nil
+	}
+	*s = Events{line: line, buf: buf}
+}
+
 // Next reads a piece up to the end of the next event. It returns how much of the piece that is; ok is false if the piece
 // has been read to its end without one.
 func (s *Events) Next(piece []byte) (n int, e Event, ok bool) {
