@@ -24,9 +24,6 @@ const (
 	maxWait = 2 * time.Second
 )
 
-// errTooLong ends collect when the body is longer than wanted.
-var errTooLong = errors.New("the body is longer than is held back")
-
 // collect reads the body into x.answer until its end, its limit or the given time (the zero time: none). Complete is
 // false if the body goes on.
 func (x *exchange) collect(limit int, until time.Time) (complete bool, err error) {

@@ -393,7 +393,8 @@ func TestOwner_PerModel(t *testing.T) {
 	// Without a verdict the load may choose the model, and whoever serves is the only owner.
 	model = ""
 	for _, owner := range owners {
-		defer w.busy(p, owner, 50)()
+		idle := w.busy(p, owner, 50)
+		defer idle()
 	}
 	only := w.serve(p, "s")
 	if o := w.memory.peek(place{"r", sessionOf([]byte("s"))}, w.now); o.n > 1 {

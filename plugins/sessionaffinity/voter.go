@@ -2,6 +2,7 @@ package sessionaffinity
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/gpustack/gpustack-gateway/lb"
@@ -83,14 +84,15 @@ func (v *voter) explain(b *lb.Ballot, o owners) string {
 	if secretive(from.header) {
 		text = "session (hidden) from " + from.name
 	}
+	var moved strings.Builder
 	for _, key := range o.keys[:o.n] {
 		for i := range b.Candidates {
 			if b.Candidates[i].Key == key {
-				text += fmt.Sprintf(", moved to %q", b.Candidates[i].Instance)
+				fmt.Fprintf(&moved, ", moved to %q", b.Candidates[i].Instance)
 			}
 		}
 	}
-	return text
+	return text + moved.String()
 }
 
 // Sample is a voter that votes as a session would whose order is that of the candidates: to show what weights do
