@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/gpustack/gpustack-gateway/lb"
