@@ -54,7 +54,7 @@ func newService(c settings) (*service, error) {
 	s.decide = newDecisionClient(s.metrics, c.log)
 	s.probes = newProbes(c.log)
 	s.table = route.NewTable(c.routes, route.Options{
-		Kinds:     builtin.All(asker{s.decide}),
+		Kinds:     builtin.All(asker{s.decide}, s.metrics.Moved),
 		Fleet:     s.fleet,
 		Rand:      rand.Uint64,
 		LookupEnv: c.lookupEnv,

@@ -29,12 +29,13 @@ var (
 	stateDesc    = desc("engine_state", "1 for the state that an engine is in.", "engine", "state")
 	instanceDesc = desc("instance_info", "Always 1; says which engine is behind an instance of a route.", "route", "target", "instance", "engine")
 	circuitDesc  = desc("decision_circuit_open", "1 while a decision service is left alone because it has failed.", "provider")
+	waitingDesc  = desc("waiting_requests", "Requests that wait for a place at a route whose instances are full.", "route")
 	usableDesc   = desc("route_usable", "1 if a route can serve, 0 if its configuration can't.", "route", "route_by")
 )
 
 // Describe implements prometheus.Collector.
 func (l *Live) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{activeDesc, clientsDesc, inflightDesc, stateDesc, instanceDesc, circuitDesc, usableDesc} {
+	for _, d := range []*prometheus.Desc{activeDesc, clientsDesc, inflightDesc, stateDesc, instanceDesc, circuitDesc, waitingDesc, usableDesc} {
 		ch <- d
 	}
 }
@@ -57,6 +58,9 @@ func (l *Live) Collect(ch chan<- prometheus.Metric) {
 			continue
 		}
 		gauge(usableDesc, 1, r.Name, r.By.String())
+		if r.Queue.Line != nil {
+			gauge(waitingDesc, float64(r.Queue.Line.Len()), r.Name)
+		}
 		known := map[uint64]bool{} // a target may be both a candidate and a fallback target
 		for _, p := range pools(r) {
 			targets := p.Targets()

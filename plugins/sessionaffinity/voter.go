@@ -13,6 +13,7 @@ import (
 type voter struct {
 	sources []source
 	memory  *memory
+	moved   []func(route string)
 	roster  atomic.Pointer[roster] // of its route, from the first choice on
 }
 
@@ -63,7 +64,11 @@ func (v *voter) Picked(p lb.Picked) {
 		model = p.Candidates[p.Index].Model
 	}
 	natural := v.serving(&p).natural(s, p.Candidates, p.Index, model, p.Now)
-	v.memory.picked(place{p.Request.Route(), s}, p.Candidates, p.Index, p.ByModel, natural, p.Now)
+	if v.memory.picked(place{p.Request.Route(), s}, p.Candidates, p.Index, p.ByModel, natural, p.Now) {
+		for _, tell := range v.moved {
+			tell(p.Request.Route())
+		}
+	}
 }
 
 // serving returns the roster of the voter's route. Its candidates don't change: a reload makes another voter.
