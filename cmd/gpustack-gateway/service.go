@@ -113,11 +113,7 @@ func (s *service) newGateway() (*gateway.Gateway, error) {
 // retain closes the connections to addresses that a new snapshot no longer knows, drops the series of routes that are gone,
 // and has the engines asked that it wants asked.
 func (s *service) retain(snapshot *route.Snapshot) {
-	routes := make(map[string]bool)
-	for _, r := range snapshot.Routes() {
-		routes[r.Name] = true
-	}
-	s.metrics.Retain(routes)
+	s.metrics.Retain(admin.Places(snapshot), snapshot.Users())
 	s.probes.set(snapshot.Checks())
 	known := make(map[upstream.Addr]bool)
 	for _, a := range snapshot.Addresses() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/gpustack/gpustack-gateway/internal/metrics"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/route"
 )
@@ -79,6 +80,24 @@ func (l *Live) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(circuitDesc, value, provider)
 	}
+}
+
+// Places returns where the requests of a snapshot may be served, as the metrics name it.
+func Places(s *route.Snapshot) map[metrics.Place]bool {
+	places := map[metrics.Place]bool{}
+	for _, r := range s.Routes() {
+		places[metrics.Place{Route: r.Name}] = true // of what is refused before anybody is chosen
+		note := func(ups []route.Upstream) {
+			for i := range ups {
+				places[metrics.Place{Route: r.Name, Target: ups[i].Target, Instance: ups[i].Instance}] = true
+			}
+		}
+		note(r.Upstreams)
+		for i := range r.Fallbacks {
+			note(r.Fallbacks[i].Upstreams)
+		}
+	}
+	return places
 }
 
 // pools returns the pools of a route: of its candidates, and of each fallback target.
