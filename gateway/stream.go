@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime/debug"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -201,8 +202,17 @@ func (x *exchange) SupportsBodyWriteTo() bool { return true }
 // Read is not used: the HTTP server prefers WriteTo.
 func (x *exchange) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
 
+// errFault ends an answer on a fault of the gateway.
+var errFault = errors.New("a fault of the gateway")
+
 // WriteTo passes the answer's body on: what one read of the upstream brings goes down before the next.
-func (x *exchange) WriteTo(w io.Writer) (int64, error) {
+func (x *exchange) WriteTo(w io.Writer) (n int64, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the server would drop the connection, and no line would say why
+			x.fault(p, debug.Stack())
+			n, err = x.written, errFault
+		}
+	}()
 	if x.ctx.Response.ImmediateHeaderFlush && x.ctx.Response.Header.ContentLength() >= 0 {
 		w = x.ctx.Conn() // the server would hold back what does not fill its buffer
 	}
@@ -278,7 +288,7 @@ func (x *exchange) aborted(err error) {
 // CloseWithError ends the exchange after its answer has been written, or could not be, or was dropped unwritten. The
 // HTTP server calls it exactly once; it would call a Close as well.
 func (x *exchange) CloseWithError(err error) error {
-	if (err != nil || !x.delivered) && x.outcome != upstreamAborted {
+	if (err != nil || !x.delivered) && x.outcome != upstreamAborted && x.outcome != internalError {
 		x.outcome = clientClosed
 	}
 	x.end()
@@ -299,7 +309,7 @@ func (x *exchange) writeUnframed(resp *fasthttp.Response) {
 	}
 	switch {
 	case err == nil:
-	case x.outcome == upstreamAborted:
+	case x.outcome == upstreamAborted, x.outcome == internalError:
 		x.client.resetOnClose() // the end of the connection would pass for the end of the body
 	default:
 		x.outcome = clientClosed
