@@ -66,6 +66,8 @@ type state struct {
 	whole      bool // answer is all of the body
 
 	streaming bool // the answer is being passed on after the handler has returned
+	chunked   bool // it is of unknown length, to a client that knows chunks
+	begun     bool // its head has been written
 	delivered bool // the HTTP server has taken all of it
 	stream    bool // an event stream was asked for
 	outcome   Outcome

@@ -180,6 +180,7 @@ func (x *exchange) writeAnswer(head *fasthttp.ResponseHeader, length int) {
 	}
 	// The head goes down at once; if part of the body is there already, both go in one write.
 	resp.ImmediateHeaderFlush = !x.whole && (length >= 0 || len(x.answer) == 0 && !x.up.Buffered())
+	x.chunked, x.begun = length < 0, resp.ImmediateHeaderFlush
 	resp.SetBodyStream(x, length)
 }
 
@@ -263,8 +264,12 @@ func (x *exchange) nextOrBeat() ([]byte, error) {
 }
 
 func (x *exchange) pass(w io.Writer, p []byte) error {
+	if x.chunked && x.begun && len(p) > serverBuffer-chunkFraming {
+		return x.passLarge(p)
+	}
 	n, err := w.Write(p)
 	x.written += int64(n)
+	x.begun = true
 	return err
 }
 
