@@ -259,5 +259,6 @@ func (x *exchange) writeHead(to *route.Upstream, length int) {
 		b = append(b, "\r\n"...)
 	}
 	b = append(b, x.shared...)
-	x.out = append(b, "\r\n"...)
+	b = append(b, "\r\n"...)
+	x.out = b
 }

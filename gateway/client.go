@@ -182,7 +182,7 @@ func (c *client) writeUntil(t time.Time) error {
 
 // resetOnClose makes Close end the connection in a reset, which no peer takes for the end of what it reads.
 func (c *client) resetOnClose() {
-	if t, ok := c.Conn.(*net.TCPConn); ok {
+	if t, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {
 		_ = t.SetLinger(0) // on a connection that is closed there is nothing to reset
 	}
 }

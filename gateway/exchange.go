@@ -66,6 +66,8 @@ type state struct {
 	whole      bool // answer is all of the body
 
 	streaming bool // the answer is being passed on after the handler has returned
+	chunked   bool // it is of unknown length, to a client that knows chunks
+	begun     bool // its head has been written
 	delivered bool // the HTTP server has taken all of it
 	stream    bool // an event stream was asked for
 	outcome   Outcome
@@ -206,9 +208,17 @@ func (x *exchange) writeID(h *fasthttp.ResponseHeader) {
 
 // panicked turns a panic into the failure of this one request.
 func (x *exchange) panicked(p any, stack []byte) {
-	x.gateway.log.Error().Bytes("request_id", x.id).Interface("panic", p).Bytes("stack", stack).Msg("a request failed on a fault of the gateway")
+	x.fault(p, stack)
 	x.streaming = false
 	x.refuse(&openai.Error{Status: fasthttp.StatusInternalServerError, Type: "server_error", Code: codeInternal,
 		Message: "The gateway failed to handle the request; its log has the details under this request's id."})
 	x.outcome = internalError
+}
+
+// fault notes a panic. It says nothing of an instance, not even which: the place may just have been taken.
+func (x *exchange) fault(p any, stack []byte) {
+	x.gateway.log.Error().Bytes("request_id", x.id).Interface("panic", p).Bytes("stack", stack).Msg("a request failed on a fault of the gateway")
+	x.outcome = internalError
+	x.releaseUpstream()
+	x.lease.Done(lb.Neutral, time.Now())
 }

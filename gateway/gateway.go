@@ -89,6 +89,7 @@ type Gateway struct {
 	clients   *clients
 	exchanges sync.Pool
 	decoders  decoders
+	chunks    sync.Pool // of *[]byte, in which large pieces are framed
 	chains    *chains
 	active    atomic.Int64 // requests being served
 	draining  atomic.Bool

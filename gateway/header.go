@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -137,7 +138,7 @@ func saneID(id []byte) bool {
 		return false
 	}
 	for _, c := range id {
-		if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') && bytes.IndexByte([]byte("-_.:/+=@"), c) < 0 {
+		if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') && strings.IndexByte("-_.:/+=@", c) < 0 {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime/debug"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -23,9 +24,6 @@ const (
 	// the body.
 	maxWait = 2 * time.Second
 )
-
-// errTooLong ends collect when the body is longer than wanted.
-var errTooLong = errors.New("the body is longer than is held back")
 
 // collect reads the body into x.answer until its end, its limit or the given time (the zero time: none). Complete is
 // false if the body goes on.
@@ -179,6 +177,7 @@ func (x *exchange) writeAnswer(head *fasthttp.ResponseHeader, length int) {
 	}
 	// The head goes down at once; if part of the body is there already, both go in one write.
 	resp.ImmediateHeaderFlush = !x.whole && (length >= 0 || len(x.answer) == 0 && !x.up.Buffered())
+	x.chunked, x.begun = length < 0, resp.ImmediateHeaderFlush
 	resp.SetBodyStream(x, length)
 }
 
@@ -201,8 +200,17 @@ func (x *exchange) SupportsBodyWriteTo() bool { return true }
 // Read is not used: the HTTP server prefers WriteTo.
 func (x *exchange) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
 
+// errFault ends an answer on a fault of the gateway.
+var errFault = errors.New("a fault of the gateway")
+
 // WriteTo passes the answer's body on: what one read of the upstream brings goes down before the next.
-func (x *exchange) WriteTo(w io.Writer) (int64, error) {
+func (x *exchange) WriteTo(w io.Writer) (n int64, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the server would drop the connection, and no line would say why
+			x.fault(p, debug.Stack())
+			n, err = x.written, errFault
+		}
+	}()
 	if x.ctx.Response.ImmediateHeaderFlush && x.ctx.Response.Header.ContentLength() >= 0 {
 		w = x.ctx.Conn() // the server would hold back what does not fill its buffer
 	}
@@ -253,8 +261,12 @@ func (x *exchange) nextOrBeat() ([]byte, error) {
 }
 
 func (x *exchange) pass(w io.Writer, p []byte) error {
+	if x.chunked && x.begun && len(p) > serverBuffer-chunkFraming {
+		return x.passLarge(p)
+	}
 	n, err := w.Write(p)
 	x.written += int64(n)
+	x.begun = true
 	return err
 }
 
@@ -278,7 +290,7 @@ func (x *exchange) aborted(err error) {
 // CloseWithError ends the exchange after its answer has been written, or could not be, or was dropped unwritten. The
 // HTTP server calls it exactly once; it would call a Close as well.
 func (x *exchange) CloseWithError(err error) error {
-	if (err != nil || !x.delivered) && x.outcome != upstreamAborted {
+	if (err != nil || !x.delivered) && x.outcome != upstreamAborted && x.outcome != internalError {
 		x.outcome = clientClosed
 	}
 	x.end()
@@ -299,7 +311,7 @@ func (x *exchange) writeUnframed(resp *fasthttp.Response) {
 	}
 	switch {
 	case err == nil:
-	case x.outcome == upstreamAborted:
+	case x.outcome == upstreamAborted, x.outcome == internalError:
 		x.client.resetOnClose() // the end of the connection would pass for the end of the body
 	default:
 		x.outcome = clientClosed

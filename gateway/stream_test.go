@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gpustack/gpustack-gateway/internal/gatewaytest"
@@ -422,6 +423,69 @@ func TestC008EveryAPI(t *testing.T) {
 		}
 		if got := e.Received(); got != len(streams) {
 			t.Errorf("%d requests for %d", got, len(streams))
+		}
+	}
+}
+
+// counted counts the writes on the connections that it accepts.
+type counted struct {
+	net.Listener
+	writes atomic.Int64
+}
+
+type countedConn struct {
+	*net.TCPConn
+	writes *atomic.Int64
+}
+
+func (l *counted) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return countedConn{c.(*net.TCPConn), &l.writes}, nil
+}
+
+func (c countedConn) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	return c.TCPConn.Write(p)
+}
+
+// What one read of the upstream brings goes down in one write, whatever its size; the head and the end of the chunks take
+// one more each at the most.
+func TestOneWriteForEachRead(t *testing.T) {
+	for framing, head := range map[string]string{"chunks": inChunks, "length": "Content-Length: 3000000\r\n", "end": ""} {
+		for _, ctype := range []string{"text/event-stream", "audio/mpeg"} {
+			for _, size := range []int{1, 100, 1000, 4000, 4083, 4090, 4095, 4096, 4097, 8000, 20_000, 32_000} {
+				t.Run(fmt.Sprintf("%s in %s, pieces of %d", ctype, framing, size), func(t *testing.T) {
+					up := byHand(t)
+					ln := new(counted)
+					g := gatewaytest.Start(t, open("", "", up.url), gatewaytest.Through(func(l net.Listener) net.Listener { ln.Listener = l; return ln }))
+					_, r := send(t, g, post(chat, streamBody))
+					q := up.next()
+					q.say(okHead + "Content-Type: " + ctype + "\r\n" + head + "\r\n")
+					resp := answer(t, r)
+					const n = 20
+					piece := strings.Repeat("x", size)
+					for range n {
+						if framing == "chunks" {
+							q.say(chunk(piece))
+						} else {
+							q.say(piece)
+						}
+						expect(t, resp.Body, piece) // so that the gateway has nothing to read but one piece
+					}
+					before := ln.writes.Load()
+					q.Close()
+					_, _ = io.ReadAll(resp.Body)
+					q.end()
+					// One for the head, and one more read: of a piece that does not fit into the first buffer a part is read
+					// before there is a larger one.
+					if extra := before - n; extra > 2 {
+						t.Errorf("%d writes for %d reads", before, n)
+					}
+				})
+			}
 		}
 	}
 }

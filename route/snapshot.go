@@ -55,6 +55,15 @@ func (s *Snapshot) Caller(presented []byte, now time.Time) (Caller, error) {
 	return Caller{k}, nil
 }
 
+// Users returns whose keys there are.
+func (s *Snapshot) Users() map[string]bool {
+	users := make(map[string]bool, len(s.keys))
+	for _, k := range s.keys {
+		users[k.user] = true
+	}
+	return users
+}
+
 // May reports whether a caller may use a route. It does not allocate.
 func (s *Snapshot) May(c Caller, r *Route) bool {
 	switch {

@@ -78,7 +78,7 @@ func demoListen(ctx context.Context, flag, address string) (net.Listener, error)
 	var listen net.ListenConfig
 	ln, err := listen.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%w\nAnother address can be given with %s, for example %s 127.0.0.1:0 for any free port.", err, flag, flag)
+		return nil, fmt.Errorf("%w (another address can be given with %s, for example %s 127.0.0.1:0 for any free port)", err, flag, flag)
 	}
 	return ln, nil
 }

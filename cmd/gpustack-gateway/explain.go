@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -172,7 +173,7 @@ func printCandidates(w io.Writer, r *lb.Report) {
 		if i == r.Pick {
 			mark = "->"
 		}
-		inflight := fmt.Sprint(c.InFlight)
+		inflight := strconv.FormatInt(c.InFlight, 10)
 		if c.Limit > 0 {
 			inflight += fmt.Sprintf(" of %d", c.Limit)
 		}

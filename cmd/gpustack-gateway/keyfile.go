@@ -118,7 +118,7 @@ func editFile(path string, edit func([]byte) ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(path) //nolint:gosec // the operator says which file
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func newService(c settings) (*service, error) {
 	s.decide = newDecisionClient(s.metrics, c.log)
 	s.probes = newProbes(c.log)
 	s.table = route.NewTable(c.routes, route.Options{
-		Kinds:     builtin.All(asker{s.decide}),
+		Kinds:     builtin.All(asker{s.decide}, s.metrics.Moved),
 		Fleet:     s.fleet,
 		Rand:      rand.Uint64,
 		LookupEnv: c.lookupEnv,
@@ -121,11 +121,7 @@ func (s *service) newAdmin() http.Handler {
 // retain closes the connections to addresses that a new snapshot no longer knows, drops the series of routes that are gone,
 // and has the engines asked that it wants asked.
 func (s *service) retain(snapshot *route.Snapshot) {
-	routes := make(map[string]bool)
-	for _, r := range snapshot.Routes() {
-		routes[r.Name] = true
-	}
-	s.metrics.Retain(routes)
+	s.metrics.Retain(admin.Places(snapshot), snapshot.Users())
 	s.probes.set(snapshot.Checks())
 	known := make(map[upstream.Addr]bool)
 	for _, a := range snapshot.Addresses() {
