@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gpustack/gpustack-gateway/internal/atomicfile"
+	"github.com/gpustack/gpustack-gateway/internal/jsonedit"
 	"github.com/gpustack/gpustack-gateway/route"
 )
 
@@ -63,8 +65,8 @@ func (c *keyCreateCommand) Run(p *process) error {
 
 // addToFile adds a key's entry to a routes file, unless the file would not be one afterwards.
 func addToFile(path string, entry []byte, p *process) error {
-	return editFile(path, func(data []byte) ([]byte, error) {
-		edited, err := appendKey(data, entry)
+	return atomicfile.Edit(path, func(data []byte) ([]byte, error) {
+		edited, err := jsonedit.Append(data, "api_keys", entry)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
