@@ -30,28 +30,29 @@ func parse(text []byte) (*jsontree.Value, error) {
 }
 
 // Set returns the text with the value at a path (see jsontree.Field) made equal to another one. Of what both have in
-// common the layout stays, down to single members and elements. The error tells that the text or the value is not JSON
-// (an *Error), or that there is nothing at the path. No text is changed in place.
+// common the layout stays, down to single members and elements. If there is nothing, but an object that may have a member
+// of that (plain) name, it gets one, at its end. The error tells that the text or the value is not JSON (an *Error), or
+// that there is no such place. No text is changed in place.
 func Set(text []byte, path string, value []byte) ([]byte, error) {
 	root, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
+	e := newEditor(text, root)
+	at, found := root.Find(path)
+	if !found {
+		return e.add(root, path, value)
+	}
 	v, err := parse(value)
 	if err != nil {
 		return nil, err
 	}
-	at, found := root.Find(path)
-	if !found {
-		return nil, fmt.Errorf("there is nothing at %q", path)
-	}
-	e := newEditor(text, root)
 	e.merge(at, source{value, v})
 	return e.result(), nil
 }
 
-// Append returns the text with one more element at the end of the array at a path. If there is nothing, but an object
-// that may have a member of that (plain) name, the array is made. Errors are as those of Set.
+// Append returns the text with one more element at the end of the array at a path, which is made where Set would make a
+// member. Errors are as those of Set.
 func Append(text []byte, path string, value []byte) ([]byte, error) {
 	root, err := parse(text)
 	if err != nil {
@@ -63,27 +64,31 @@ func Append(text []byte, path string, value []byte) ([]byte, error) {
 	}
 	e := newEditor(text, root)
 	at, found := root.Find(path)
-	if found {
-		if at.Kind != jsontree.Array {
-			return nil, fmt.Errorf("%s is %s and not an array", path, at.Kind)
-		}
-		e.insert(at, len(at.Items), []piece{{source: source{value, v}}})
-		return e.result(), nil
+	switch {
+	case !found:
+		return e.add(root, path, slices.Concat([]byte("["), value, []byte("]")))
+	case at.Kind != jsontree.Array:
+		return nil, fmt.Errorf("%s is %s and not an array", path, at.Kind)
 	}
+	e.insert(at, len(at.Items), []piece{{source: source{value, v}}})
+	return e.result(), nil
+}
+
+// add gives an object the member that a path asks for.
+func (e *editor) add(root *jsontree.Value, path string, value []byte) ([]byte, error) {
 	parent, name := "", path
 	if dot := strings.LastIndexByte(path, '.'); dot >= 0 {
 		parent, name = path[:dot], path[dot+1:]
 	}
 	holder, found := root.Find(parent)
 	if !found || holder.Kind != jsontree.Object || jsontree.Field(parent, name) != path {
-		return nil, fmt.Errorf("there is no array at %q", path)
+		return nil, fmt.Errorf("there is nothing at %q", path)
 	}
-	array := slices.Concat([]byte("["), value, []byte("]"))
-	v, err = parse(array)
+	v, err := parse(value)
 	if err != nil {
 		return nil, err
 	}
-	e.insert(holder, len(holder.Members), []piece{{member: true, name: name, source: source{array, v}}})
+	e.insert(holder, len(holder.Members), []piece{{member: true, name: name, source: source{value, v}}})
 	return e.result(), nil
 }
 

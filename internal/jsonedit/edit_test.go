@@ -70,6 +70,8 @@ func TestSet(t *testing.T) {
         { "model": "large", "weight": 300 },
         { "model": "a-model-with-a-long-name", "weight": 300 }
       ]`},
+		{"a new member", "defaults", `{"debug_headers":true}`,
+			"  ]\n}", "  ],\n  \"defaults\": { \"debug_headers\": true }\n}"},
 		{"something else", "routes[0].targets", `"x"`,
 			`[ { "model": "small", "weight": 100 }, { "model": "large", "weight": 300 } ]`, `"x"`},
 		{"a string as it was written", "routes[0].name", `"\u00fc<"`, `"r"`, `"\u00fc<"`},
@@ -161,7 +163,8 @@ func TestErrors(t *testing.T) {
 		"a text that is none":    func() ([]byte, error) { return Set([]byte(`{"a":`), "a", value) },
 		"a value that is none":   func() ([]byte, error) { return Set([]byte(`{"a":1}`), "a", []byte(`x`)) },
 		"a member given twice":   func() ([]byte, error) { return Append([]byte(`{"a":[]}`), "a", []byte(`{"b":1,"b":2}`)) },
-		"no such place":          func() ([]byte, error) { return Set([]byte(`{"a":1}`), "b", value) },
+		"no such place":          func() ([]byte, error) { return Set([]byte(`{"a":1}`), "a.b", value) },
+		"a value to add":         func() ([]byte, error) { return Set([]byte(`{"a":1}`), "b", []byte(`x`)) },
 		"no array":               func() ([]byte, error) { return Append([]byte(`{"a":1}`), "a", value) },
 		"no array to make":       func() ([]byte, error) { return Append([]byte(`{"a":1}`), "a.b", value) },
 		"no object to put it in": func() ([]byte, error) { return Append([]byte(`{"a":1}`), "b.c", value) },
