@@ -12,6 +12,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/gpustack/gpustack-gateway/internal/apikey"
 	"github.com/gpustack/gpustack-gateway/internal/sim"
 )
 
@@ -127,7 +128,7 @@ func (s *surroundings) routes() []byte {
 	var b bytes.Buffer
 	err := demoRoutes.Execute(&b, map[string]string{
 		"Small1": strconv.Quote(s.small[0].URL()), "Small2": strconv.Quote(s.small[1].URL()),
-		"Large": strconv.Quote(s.large.URL()), "Decision": strconv.Quote(s.decision.URL()), "Digest": strconv.Quote(digest(demoKey)),
+		"Large": strconv.Quote(s.large.URL()), "Decision": strconv.Quote(s.decision.URL()), "Digest": strconv.Quote(apikey.Digest(demoKey)),
 	})
 	if err != nil {
 		panic(err) // the template is ours

@@ -115,6 +115,8 @@ func (s *service) newAdmin() http.Handler {
 		Table: s.table, Fleet: s.fleet, Metrics: s.metrics.Handler(), Version: buildVersion(),
 		Active: s.gateway.Active, Clients: s.gateway.Clients,
 		Circuits: func() []admin.Circuit { return circuits(s.decide) },
+		Check:    func(text []byte) (*route.Snapshot, []route.Problem) { return build(s.routes, text, s.lookupEnv) },
+		Reload:   func() { s.reload("admin") },
 	})
 }
 

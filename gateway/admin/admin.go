@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/go-chi/chi/v5"
 
@@ -29,6 +30,11 @@ type Config struct {
 	Active   func() int64     // requests being served
 	Clients  func() int       // open client connections
 	Circuits func() []Circuit // of the decision services that were asked
+
+	// Check says what the text of a routes file would be, and all that is wrong with it, as serving it would.
+	Check func(text []byte) (*route.Snapshot, []route.Problem)
+	// Reload has the table read the file now.
+	Reload func()
 }
 
 // New returns the handler of the admin address.
@@ -43,6 +49,7 @@ type admin struct {
 	router    *chi.Mux
 	documents documents
 	recent    *Recent
+	writing   sync.Mutex // held by a request that edits the file
 }
 
 // routes says what answers where.
@@ -58,13 +65,25 @@ func (a *admin) routes() {
 
 	r.Get("/api/status", a.status)
 	r.Get("/api/routes", a.getRoutes)
-	r.Get("/api/routes/{name}", a.getRoute)
 	r.Get("/api/models", a.getModels)
-	r.Get("/api/models/{name}", a.getModel)
 	r.Get("/api/providers", a.getProviders)
-	r.Get("/api/providers/{name}", a.getProvider)
 	r.Get("/api/keys", a.getKeys)
-	r.Get("/api/keys/{name}", a.getKey)
+	for _, k := range []*kind{&routeKind, &modelKind, &providerKind, &keyKind} {
+		path := "/api/" + strings.TrimPrefix(k.list, "api_")
+		create := k.create
+		if k == &keyKind {
+			create = createKey
+		}
+		r.Post(path, a.writes(create))
+		r.Get(path+"/{name}", a.shows(k))
+		r.Put(path+"/{name}", a.writes(k.replace))
+		r.Delete(path+"/{name}", a.writes(k.remove))
+	}
+	r.Post("/api/routes/{name}/targets", a.writes(createTarget))
+	r.Put("/api/routes/{name}/targets/{index}", a.writes(replaceTarget))
+	r.Delete("/api/routes/{name}/targets/{index}", a.writes(removeTarget))
+	r.Get("/api/defaults", a.getDefaults)
+	r.Put("/api/defaults", a.writes(replaceDefaults))
 	r.Post("/api/explain", a.explain)
 }
 
@@ -90,7 +109,9 @@ func (a *admin) readyz(w http.ResponseWriter, _ *http.Request) {
 // failure is an error as the admin API tells it.
 type failure struct {
 	Error struct {
-		Message string `json:"message"`
+		Message  string        `json:"message"`
+		Code     string        `json:"code,omitempty"`     // for programs, where there is something to be done
+		Problems []problemView `json:"problems,omitempty"` // with the file, or with what was to be written
 	} `json:"error"`
 }
 

@@ -20,6 +20,9 @@ const (
 	keysList      = "api_keys"
 )
 
+// defaultsMember is the file's member that is no list.
+const defaultsMember = "defaults"
+
 // document is the routes file that serves, read again for people. Never changed.
 type document struct {
 	snapshot *route.Snapshot
@@ -58,12 +61,17 @@ func (d *document) list(name string) []*jsontree.Value {
 	return nil
 }
 
-// raw returns a value as it is written, without the members left out.
+// raw returns a value as it is written; of an object without the members left out.
 func (d *document) raw(v *jsontree.Value, without ...string) json.RawMessage {
 	text := d.snapshot.Text()
 	if len(without) == 0 {
 		return text[v.Offset:v.End]
 	}
+	return members(text, v, without)
+}
+
+// members returns an object's text without some of its members.
+func members(text []byte, v *jsontree.Value, without []string) []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i := range v.Members {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/gpustack/gpustack-gateway/internal/atomicfile"
 	"github.com/gpustack/gpustack-gateway/route"
 )
 
@@ -37,9 +39,17 @@ func (d *document) show(w http.ResponseWriter, value any) {
 	write(w, http.StatusOK, value)
 }
 
-// missing answers that there is no entry of a name.
-func missing(w http.ResponseWriter, what, name string) {
-	fail(w, http.StatusNotFound, "there is no "+what+" "+quote(name))
+// shows returns a handler that shows one entry.
+func (a *admin) shows(k *kind) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v := a.viewer()
+		_, i, err := k.at(v.document, r)
+		if err != nil {
+			a.refuse(w, err)
+			return
+		}
+		v.show(w, k.show(v, i))
+	}
 }
 
 func (a *admin) getRoutes(w http.ResponseWriter, _ *http.Request) {
@@ -55,15 +65,6 @@ func (a *admin) getRoutes(w http.ResponseWriter, _ *http.Request) {
 	v.show(w, answer)
 }
 
-func (a *admin) getRoute(w http.ResponseWriter, r *http.Request) {
-	v, name := a.viewer(), named(r, "name")
-	if i := v.find(routesList, name); i >= 0 {
-		v.show(w, v.route(i))
-		return
-	}
-	missing(w, "route", name)
-}
-
 func (a *admin) getModels(w http.ResponseWriter, _ *http.Request) {
 	v := a.viewer()
 	answer := struct {
@@ -74,15 +75,6 @@ func (a *admin) getModels(w http.ResponseWriter, _ *http.Request) {
 		answer.Models = append(answer.Models, v.model(i))
 	}
 	v.show(w, answer)
-}
-
-func (a *admin) getModel(w http.ResponseWriter, r *http.Request) {
-	v, name := a.viewer(), named(r, "name")
-	if i := v.find(modelsList, name); i >= 0 {
-		v.show(w, v.model(i))
-		return
-	}
-	missing(w, "model", name)
 }
 
 func (v *viewer) model(i int) modelView {
@@ -120,21 +112,12 @@ func (a *admin) getProviders(w http.ResponseWriter, _ *http.Request) {
 	v.show(w, answer)
 }
 
-func (a *admin) getProvider(w http.ResponseWriter, r *http.Request) {
-	v, name := a.viewer(), named(r, "name")
-	if i := v.find(providersList, name); i >= 0 {
-		v.show(w, v.provider(i))
-		return
-	}
-	missing(w, "provider", name)
-}
-
 func (v *viewer) provider(i int) providerView {
 	p := &v.file.Providers[i]
 	engine := v.instance(p.Name, route.EngineURL(p.Endpoint), 0, true)
 	view := providerView{Name: p.Name, Type: p.Type, Endpoint: p.Endpoint, Models: list(p.Models),
 		Token: tokenView{Set: p.APIToken.IsSet(), Variable: p.APIToken.Variable()}, InFlight: engine.InFlight,
-		State: engine.State, Config: v.raw(v.list(providersList)[i], "api_token")}
+		State: engine.State, Config: v.raw(v.list(providersList)[i], tokenMember)}
 	view.Routes = v.users(func(e *route.Entry) bool { return asks(e, p.Name) })
 	return view
 }
@@ -169,19 +152,27 @@ func (a *admin) getKeys(w http.ResponseWriter, _ *http.Request) {
 	v.show(w, answer)
 }
 
-func (a *admin) getKey(w http.ResponseWriter, r *http.Request) {
-	v, name := a.viewer(), named(r, "name")
-	if i := v.find(keysList, name); i >= 0 {
-		v.show(w, v.key(i))
-		return
-	}
-	missing(w, "key", name)
-}
-
 func (v *viewer) key(i int) keyView {
 	k := &v.file.Keys[i]
-	return keyView{Name: k.Name, User: k.User, ExpiresAt: k.ExpiresAt, AllowedRoutes: k.AllowedRoutes,
+	return keyView{Name: k.Name, User: k.User, ExpiresAt: k.ExpiresAt, AllowedRoutes: k.AllowedRoutes, Config: v.raw(v.list(keysList)[i], digestMember),
 		Expired: k.ExpiresAt != nil && !v.now.Before(*k.ExpiresAt)}
+}
+
+// defaultsView is what holds for every route that does not say otherwise.
+type defaultsView struct {
+	Config json.RawMessage `json:"config"`
+}
+
+func (v *viewer) defaults() defaultsView {
+	if d := v.file.Root().Member(defaultsMember); d != nil {
+		return defaultsView{v.raw(d)}
+	}
+	return defaultsView{json.RawMessage("{}")}
+}
+
+func (a *admin) getDefaults(w http.ResponseWriter, _ *http.Request) {
+	v := a.viewer()
+	v.show(w, v.defaults())
 }
 
 // statusView is what the process is about.
@@ -241,6 +232,9 @@ func (a *admin) status(w http.ResponseWriter, _ *http.Request) {
 		view.LastReload.Result, view.LastReload.Error = "unreadable", last.Err.Error()
 	case last.Refused:
 		view.LastReload.Result = "refused"
+	}
+	if err := atomicfile.Check(a.Table.Path()); err != nil {
+		view.File.Writable, view.File.Reason = false, err.Error()
 	}
 	for _, r := range d.snapshot.Routes() {
 		if r.Reason != "" {

@@ -77,11 +77,12 @@ type tokenView struct {
 }
 
 type keyView struct {
-	Name          string     `json:"name"`
-	User          string     `json:"user"`
-	ExpiresAt     *time.Time `json:"expires_at"` // null is never
-	Expired       bool       `json:"expired"`
-	AllowedRoutes []string   `json:"allowed_routes"` // null is all
+	Name          string          `json:"name"`
+	User          string          `json:"user"`
+	ExpiresAt     *time.Time      `json:"expires_at"` // null is never
+	Expired       bool            `json:"expired"`
+	AllowedRoutes []string        `json:"allowed_routes"` // null is all
+	Config        json.RawMessage `json:"config"`         // without sha256
 }
 
 // problemView is something wrong in the file.
@@ -130,7 +131,7 @@ func (v *viewer) route(i int) routeView {
 	at := jsontree.Index(routesList, i)
 	var own []route.Problem
 	for _, p := range v.snapshot.Problems() {
-		if p.Path == at || strings.HasPrefix(p.Path, at+".") || strings.HasPrefix(p.Path, at+"[") {
+		if within(p.Path, at) {
 			own = append(own, p)
 		}
 	}
