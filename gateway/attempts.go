@@ -19,6 +19,9 @@ import (
 func (x *exchange) forward() {
 	r := x.route
 	x.client.stall = r.Timeouts.ClientStall
+	if x.client.stall == 0 {
+		x.client.stall = noStall
+	}
 	x.request.Endpoint, x.request.Call, x.request.Header = x.endpoint, &x.call, &x.ctx.Request.Header
 	if err := r.Pool.Read(&x.request); err != nil {
 		x.refuse(err)
