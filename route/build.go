@@ -31,6 +31,9 @@ func Load(name string, data []byte, o Options) (*Snapshot, []Problem) {
 	s, more := Build(f, o)
 	problems = append(problems, more...)
 	sortProblems(problems)
+	if s != nil {
+		s.text, s.problems = data, problems
+	}
 	return s, problems
 }
 

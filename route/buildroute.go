@@ -107,7 +107,7 @@ func (p *poolBuilder) addTargets(entries []TargetEntry) {
 		p.config.Targets = append(p.config.Targets, t)
 		p.config.Candidates = append(p.config.Candidates, candidates...)
 		p.route.Upstreams = append(p.route.Upstreams, ups...)
-		if name := p.called(e); name != "" && !slices.Contains(p.models, name) {
+		if name := e.Called(); name != "" && !slices.Contains(p.models, name) {
 			p.models = append(p.models, name)
 		}
 	}

@@ -23,6 +23,8 @@ type Snapshot struct {
 	addresses []Address
 	engines   []*lb.Engine
 	checks    []Check
+	text      []byte    // of the file
+	problems  []Problem // of it; none is at file level
 }
 
 // Checks returns the health checks of the models that have one, each engine at most once for a URL.

@@ -1,7 +1,6 @@
 package route
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,13 +15,6 @@ func (b *builder) asks(t *TargetEntry) string {
 		return m.served()
 	}
 	return is.asks
-}
-
-// called returns what policies call the model of a target: by its overridden name if it has one, else by the name that
-// the file gives the model, whatever its engines know it by.
-func (*builder) called(t *TargetEntry) string {
-	is := t.identity()
-	return cmp.Or(is.asks, is.name)
 }
 
 // key returns the identity of a target for lb.CandidateKey. It depends on nothing but what the target says, so that
@@ -77,7 +69,7 @@ func (b *builder) candidates(t *TargetEntry) ([]lb.Candidate, []Upstream) {
 		if a.BasePath = base; base == "" {
 			a.BasePath = defaultBase
 		}
-		candidates = append(candidates, lb.Candidate{Instance: in.Name, Model: b.called(t),
+		candidates = append(candidates, lb.Candidate{Instance: in.Name, Model: t.Called(),
 			Key: lb.CandidateKey(is.key(), in.Name), Limit: e.limit, Engine: e.Engine})
 		ups = append(ups, Upstream{Target: m.Name, Instance: in.Name, Model: b.asks(t), Address: a})
 	}

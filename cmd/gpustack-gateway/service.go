@@ -73,8 +73,7 @@ func newService(c settings) (*service, error) {
 	s.metrics.Add(&admin.Live{Table: s.table, Fleet: s.fleet, Active: s.gateway.Active, Clients: s.gateway.Clients,
 		Circuits: func() map[string]bool { return openCircuits(s.decide) }})
 	s.operator = &http.Server{
-		Handler: admin.New(admin.Config{Ready: func() bool { return !s.gateway.Draining() }, Table: s.table,
-			Metrics: s.metrics.Handler()}),
+		Handler:           s.newAdmin(),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 	}
@@ -108,6 +107,15 @@ func (s *service) newGateway() (*gateway.Gateway, error) {
 		c.TLS = s.certificate.config()
 	}
 	return gateway.New(c)
+}
+
+func (s *service) newAdmin() http.Handler {
+	return admin.New(admin.Config{
+		Ready: func() bool { return !s.gateway.Draining() },
+		Table: s.table, Fleet: s.fleet, Metrics: s.metrics.Handler(), Version: buildVersion(),
+		Active: s.gateway.Active, Clients: s.gateway.Clients,
+		Circuits: func() []admin.Circuit { return circuits(s.decide) },
+	})
 }
 
 // retain closes the connections to addresses that a new snapshot no longer knows, drops the series of routes that are gone,

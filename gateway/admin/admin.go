@@ -1,46 +1,71 @@
 // Package admin is the operator's side of the gateway, on an address of its own. It answers whether the process is
-// alive and whether it takes requests, what it has counted, and what would become of a request and why.
+// alive and whether it takes requests, what it has counted, what is routed and what is happening there, and what would
+// become of a request and why.
 package admin
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/route"
 )
 
-// Config is what the admin side knows of the process.
+// Config is what the admin side knows of the process. Its functions must be safe to call at any time.
 type Config struct {
-	// Ready reports whether new requests should be sent here. It must be safe to call at any time.
+	// Ready reports whether new requests should be sent here.
 	Ready func() bool
-	// Table is what is routed.
+	// Table is what is routed, and Fleet what is happening there.
 	Table *route.Table
+	Fleet *lb.Fleet
 	// Metrics answers a scrape.
 	Metrics http.Handler
+
+	Version  string
+	Active   func() int64     // requests being served
+	Clients  func() int       // open client connections
+	Circuits func() []Circuit // of the decision services that were asked
 }
 
 // New returns the handler of the admin address.
 func New(c Config) http.Handler {
-	r := chi.NewRouter()
-	a := &admin{ready: c.Ready, table: c.Table, routes: r}
+	a := &admin{Config: c, router: chi.NewRouter()}
+	a.routes()
+	return a.router
+}
+
+type admin struct {
+	Config
+	router    *chi.Mux
+	documents documents
+	recent    *Recent
+}
+
+// routes says what answers where.
+func (a *admin) routes() {
+	r := a.router
 	r.NotFound(a.notFound)
 	r.MethodNotAllowed(a.methodNotAllowed)
 	r.Get("/healthz", a.healthz)
 	r.Head("/healthz", a.healthz)
 	r.Get("/readyz", a.readyz)
 	r.Head("/readyz", a.readyz)
-	r.Post("/api/explain", a.explain)
-	r.Method(http.MethodGet, "/metrics", c.Metrics)
-	return r
-}
+	r.Method(http.MethodGet, "/metrics", a.Metrics)
 
-type admin struct {
-	ready  func() bool
-	table  *route.Table
-	routes chi.Routes // to say which methods a path takes
+	r.Get("/api/status", a.status)
+	r.Get("/api/routes", a.getRoutes)
+	r.Get("/api/routes/{name}", a.getRoute)
+	r.Get("/api/models", a.getModels)
+	r.Get("/api/models/{name}", a.getModel)
+	r.Get("/api/providers", a.getProviders)
+	r.Get("/api/providers/{name}", a.getProvider)
+	r.Get("/api/keys", a.getKeys)
+	r.Get("/api/keys/{name}", a.getKey)
+	r.Post("/api/explain", a.explain)
 }
 
 type state struct {
@@ -55,7 +80,7 @@ func (a *admin) healthz(w http.ResponseWriter, _ *http.Request) {
 
 // readyz answers 200 while new requests are welcome, and 503 before and after.
 func (a *admin) readyz(w http.ResponseWriter, _ *http.Request) {
-	if !a.ready() {
+	if !a.Ready() {
 		write(w, http.StatusServiceUnavailable, state{"not ready"})
 		return
 	}
@@ -76,13 +101,16 @@ func (a *admin) notFound(w http.ResponseWriter, _ *http.Request) {
 func (a *admin) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	var allow []string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
-		if a.routes.Match(chi.NewRouteContext(), method, r.URL.Path) {
+		if a.router.Match(chi.NewRouteContext(), method, r.URL.Path) {
 			allow = append(allow, method)
 		}
 	}
 	w.Header().Set("Allow", strings.Join(allow, ", "))
 	fail(w, http.StatusMethodNotAllowed, "this path does not take the method "+r.Method)
 }
+
+// quote shows a name that came with a request.
+func quote(name string) string { return fmt.Sprintf("%.60q", name) }
 
 func fail(w http.ResponseWriter, status int, message string) {
 	var f failure
