@@ -31,7 +31,9 @@ func (x *exchange) forward() {
 		x.refuse(err)
 		return
 	}
-	r.Pool.Prepare((*whileThere)(x.client), &x.request, x.start)
+	if r.Pool.Prepares() {
+		r.Pool.Prepare(x.client.context(), &x.request, x.start)
+	}
 
 	budget := r.Retry.MaxAttempts
 	if len(r.Fallbacks) > 0 && budget > 1 {
@@ -215,7 +217,7 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 	x.answer, x.whole, x.first = x.answer[:0], false, time.Time{}
 
 	for fresh := false; ; fresh = true {
-		up, err := pool.Get((*whileThere)(x.client), limits.Connect, fresh)
+		up, err := x.connect(pool, fresh)
 		if err != nil {
 			return err
 		}
@@ -235,6 +237,16 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 		}
 		x.releaseUpstream()
 	}
+}
+
+// connect returns a connection to an upstream: one that has nothing to do, unless it has to be fresh, or a new one.
+func (x *exchange) connect(pool *upstream.Pool, fresh bool) (*upstream.Conn, error) {
+	if !fresh {
+		if up := pool.Idle(); up != nil {
+			return up, nil
+		}
+	}
+	return pool.Dial(x.client.context(), x.route.Timeouts.Connect)
 }
 
 // writeHead writes the head of the request for one upstream into x.out: its address and credential, and what of the

@@ -103,15 +103,6 @@ func (c *client) context() context.Context {
 	return c.ctx
 }
 
-// whileThere is a client as a context that ends when the client leaves or the request is over. A context is made only
-// if somebody waits for it, which most requests never do.
-type whileThere client
-
-func (w *whileThere) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (w *whileThere) Done() <-chan struct{}       { return (*client)(w).context().Done() }
-func (w *whileThere) Err() error                  { return (*client)(w).context().Err() }
-func (w *whileThere) Value(any) any               { return nil }
-
 // release forgets the request that was being served.
 func (c *client) release() {
 	c.mu.Lock()
