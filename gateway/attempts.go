@@ -207,7 +207,7 @@ func (x *exchange) wouldRetry(status int) bool {
 // closed while it was idle costs no attempt: the request is sent once more on a fresh one.
 func (x *exchange) roundTrip(to *route.Upstream) error {
 	r := x.route
-	limits := upstream.Limits{Connect: r.Timeouts.Connect, FirstByte: r.Timeouts.FirstByte, Idle: r.Timeouts.Idle}
+	limits := upstream.Limits{FirstByte: r.Timeouts.FirstByte, Idle: r.Timeouts.Idle}
 	pool := x.gateway.upstream.Pool(upstream.Addr{Host: to.Address.Host, TLS: to.Address.TLS})
 	from, until := x.call.ModelSpan()
 	if x.model = x.model[:0]; until > from { // else the request names none: it is about a response

@@ -81,14 +81,14 @@ func client(t *testing.T) *Client {
 	return c
 }
 
-var someLimits = Limits{Connect: 5 * time.Second, FirstByte: 5 * time.Second, Idle: 5 * time.Second}
+var someLimits = Limits{FirstByte: 5 * time.Second, Idle: 5 * time.Second}
 
 const hello = "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
 
 // get takes a connection and makes the round trip up to the head.
 func get(t *testing.T, c *Client, a Addr, l Limits, h *fasthttp.ResponseHeader) (*Conn, error) {
 	t.Helper()
-	conn, err := connect(c.Pool(a), l.Connect)
+	conn, err := connect(c.Pool(a), 5*time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func TestFramings(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	short := Limits{Connect: time.Second, FirstByte: 50 * time.Millisecond, Idle: 50 * time.Millisecond}
+	short := Limits{FirstByte: 50 * time.Millisecond, Idle: 50 * time.Millisecond}
 	for name, c := range map[string]struct {
 		answer  string
 		then    string // "close", "reset", "silence"
