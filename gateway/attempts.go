@@ -19,6 +19,9 @@ import (
 func (x *exchange) forward() {
 	r := x.route
 	x.client.stall = r.Timeouts.ClientStall
+	if x.client.stall == 0 {
+		x.client.stall = noStall
+	}
 	x.request.Endpoint, x.request.Call, x.request.Header = x.endpoint, &x.call, &x.ctx.Request.Header
 	if err := r.Pool.Read(&x.request); err != nil {
 		x.refuse(err)
@@ -28,7 +31,9 @@ func (x *exchange) forward() {
 		x.refuse(err)
 		return
 	}
-	r.Pool.Prepare((*whileThere)(x.client), &x.request, x.start)
+	if r.Pool.Prepares() {
+		r.Pool.Prepare(x.client.context(), &x.request, x.start)
+	}
 
 	budget := r.Retry.MaxAttempts
 	if len(r.Fallbacks) > 0 && budget > 1 {
@@ -202,7 +207,7 @@ func (x *exchange) wouldRetry(status int) bool {
 // closed while it was idle costs no attempt: the request is sent once more on a fresh one.
 func (x *exchange) roundTrip(to *route.Upstream) error {
 	r := x.route
-	limits := upstream.Limits{Connect: r.Timeouts.Connect, FirstByte: r.Timeouts.FirstByte, Idle: r.Timeouts.Idle}
+	limits := upstream.Limits{FirstByte: r.Timeouts.FirstByte, Idle: r.Timeouts.Idle}
 	pool := x.gateway.upstream.Pool(upstream.Addr{Host: to.Address.Host, TLS: to.Address.TLS})
 	from, until := x.call.ModelSpan()
 	if x.model = x.model[:0]; until > from { // else the request names none: it is about a response
@@ -212,7 +217,7 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 	x.answer, x.whole, x.first = x.answer[:0], false, time.Time{}
 
 	for fresh := false; ; fresh = true {
-		up, err := pool.Get((*whileThere)(x.client), limits.Connect, fresh)
+		up, err := x.connect(pool, fresh)
 		if err != nil {
 			return err
 		}
@@ -232,6 +237,16 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 		}
 		x.releaseUpstream()
 	}
+}
+
+// connect returns a connection to an upstream: one that has nothing to do, unless it has to be fresh, or a new one.
+func (x *exchange) connect(pool *upstream.Pool, fresh bool) (*upstream.Conn, error) {
+	if !fresh {
+		if up := pool.Idle(); up != nil {
+			return up, nil
+		}
+	}
+	return pool.Dial(x.client.context(), x.route.Timeouts.Connect)
 }
 
 // writeHead writes the head of the request for one upstream into x.out: its address and credential, and what of the

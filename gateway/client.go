@@ -20,7 +20,7 @@ type client struct {
 	token uint64 // of the hang-up watch
 
 	limits Limits
-	stall  time.Duration // of the route that is being served; how long one write may take
+	stall  time.Duration // of the route that is being served: how long one write may take; noStall, or 0 without a route
 
 	// How long a request may take to arrive. Used by the goroutine that reads only.
 	readBy   time.Time // the deadline that was asked for
@@ -43,6 +43,9 @@ type client struct {
 
 // lingering is how long a client may go on sending after it was told that its request will not be read.
 const lingering = 5 * time.Second
+
+// noStall is the stall limit of a route that wants none.
+const noStall = -1
 
 // lastWrite is how long what is still being written to a client may take after it has left.
 const lastWrite = time.Second
@@ -100,20 +103,11 @@ func (c *client) context() context.Context {
 	return c.ctx
 }
 
-// whileThere is a client as a context that ends when the client leaves or the request is over. A context is made only
-// if somebody waits for it, which most requests never do.
-type whileThere client
-
-func (w *whileThere) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (w *whileThere) Done() <-chan struct{}       { return (*client)(w).context().Done() }
-func (w *whileThere) Err() error                  { return (*client)(w).context().Err() }
-func (w *whileThere) Value(any) any               { return nil }
-
 // release forgets the request that was being served.
 func (c *client) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.up = nil
+	c.up, c.stall = nil, 0
 	if c.cancel != nil {
 		c.cancel()
 		c.ctx, c.cancel = nil, nil
@@ -157,11 +151,17 @@ func (c *client) note(p []byte) {
 // limits of upstreams, a deadline between the limit and an eighth more is left as it is.
 func (c *client) Write(p []byte) (int, error) {
 	stall := c.stall
-	if stall <= 0 {
+	if stall == 0 {
 		stall = c.limits.Stall
 	}
 	now := time.Now()
-	if c.writeBy.Before(now.Add(stall)) || c.writeBy.After(now.Add(stall+stall/8)) {
+	if stall == noStall {
+		if !c.writeBy.IsZero() {
+			if err := c.writeUntil(time.Time{}); err != nil {
+				return 0, err
+			}
+		}
+	} else if c.writeBy.Before(now.Add(stall)) || c.writeBy.After(now.Add(stall+stall/8)) {
 		if err := c.writeUntil(now.Add(stall + stall/8)); err != nil {
 			return 0, err
 		}

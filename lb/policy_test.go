@@ -262,7 +262,7 @@ func (d *diary) Mark(_ *Request, m *Mark) (err *openai.Error) {
 	return nil
 }
 
-func (d *diary) Prepare(_ context.Context, _ *Request, _ []Candidate, live []bool) any {
+func (d *diary) Prepare(_ context.Context, _ *Request, _ []Candidate, _ []bool) any {
 	d.prepared++
 	return "note"
 }

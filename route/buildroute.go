@@ -78,8 +78,10 @@ func (p *poolBuilder) derive(e *Entry) {
 		p.unusable(targets, "there are fallback targets only, and no target to choose")
 	case !ok:
 		p.unusable(targets, "some targets have a weight and some have not")
-	case len(p.config.Candidates) == 0:
+	case len(p.config.Candidates) == 0 && len(p.route.Fallbacks) == 0:
 		p.unusable(targets, "no target's model has an instance")
+	case len(p.config.Candidates) == 0:
+		p.add(Warning, p.route.Name, targets, "have no instance, except for fallback targets, which serve alone")
 	}
 	p.config.Votes = p.votes(e.Policies, enabled, by == lb.Policy)
 	if by == lb.TargetWeight && len(enabled) > 0 {

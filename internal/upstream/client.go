@@ -148,14 +148,12 @@ type Pool struct {
 	retired bool
 }
 
-// Get returns an idle connection or makes one. With fresh it always makes one. It returns early when ctx ends. Errors
-// are *Error of stage Dial.
-func (p *Pool) Get(ctx context.Context, connect time.Duration, fresh bool) (*Conn, error) {
-	if !fresh {
-		if c := p.take(time.Now().Add(-IdleConn)); c != nil {
-			return c, nil
-		}
-	}
+// Idle returns a connection that is open and has nothing to do, nil if there is none.
+func (p *Pool) Idle() *Conn { return p.take(time.Now().Add(-IdleConn)) }
+
+// Dial makes a connection, TLS included, within the given time (0 is no limit). It returns early when ctx ends. Errors are
+// *Error of stage Dial.
+func (p *Pool) Dial(ctx context.Context, connect time.Duration) (*Conn, error) {
 	if connect > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, connect)

@@ -42,6 +42,14 @@ func peer(t *testing.T, serve func(n int, c *net.TCPConn)) Addr {
 	return Addr{Host: ln.Addr().String()}
 }
 
+// connect returns a connection, an idle one if there is one.
+func connect(p *Pool, limit time.Duration) (*Conn, error) {
+	if c := p.Idle(); c != nil {
+		return c, nil
+	}
+	return p.Dial(context.Background(), limit)
+}
+
 // readRequest reads one request with its body.
 func readRequest(t *testing.T, c net.Conn) string {
 	t.Helper()
@@ -73,14 +81,14 @@ func client(t *testing.T) *Client {
 	return c
 }
 
-var someLimits = Limits{Connect: 5 * time.Second, FirstByte: 5 * time.Second, Idle: 5 * time.Second}
+var someLimits = Limits{FirstByte: 5 * time.Second, Idle: 5 * time.Second}
 
 const hello = "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
 
 // get takes a connection and makes the round trip up to the head.
 func get(t *testing.T, c *Client, a Addr, l Limits, h *fasthttp.ResponseHeader) (*Conn, error) {
 	t.Helper()
-	conn, err := c.Pool(a).Get(context.Background(), l.Connect, false)
+	conn, err := connect(c.Pool(a), 5*time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +170,7 @@ func TestFramings(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	short := Limits{Connect: time.Second, FirstByte: 50 * time.Millisecond, Idle: 50 * time.Millisecond}
+	short := Limits{FirstByte: 50 * time.Millisecond, Idle: 50 * time.Millisecond}
 	for name, c := range map[string]struct {
 		answer  string
 		then    string // "close", "reset", "silence"
@@ -251,7 +259,7 @@ func TestEarlyAnswer(t *testing.T) {
 		io.Copy(io.Discard, io.LimitReader(conn, 64<<20))
 		conn.Close()
 	})
-	conn, err := client(t).Pool(a).Get(context.Background(), time.Second, false)
+	conn, err := connect(client(t).Pool(a), time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +284,7 @@ func TestAbort(t *testing.T) {
 			close(gone)
 		})
 		cl := client(t)
-		conn, err := cl.Pool(a).Get(context.Background(), time.Second, false)
+		conn, err := connect(cl.Pool(a), time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -376,7 +384,7 @@ func TestC110_Dialling(t *testing.T) {
 	defer full.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := cl.Pool(Addr{Host: full.Addr().String()}).Get(ctx, time.Second, false); err == nil {
+	if _, err := cl.Pool(Addr{Host: full.Addr().String()}).Dial(ctx, time.Second); err == nil {
 		t.Fatal("a dial went on although its request was over")
 	}
 }
