@@ -113,7 +113,7 @@ func (s *service) newGateway() (*gateway.Gateway, error) {
 func (s *service) newAdmin() http.Handler {
 	return admin.New(admin.Config{
 		Ready: func() bool { return !s.gateway.Draining() },
-		Table: s.table, Fleet: s.fleet, Metrics: s.metrics.Handler(), Version: buildVersion(),
+		Table: s.table, Fleet: s.fleet, Metrics: s.metrics.Handler(), Log: s.log, Version: buildVersion(),
 		Active: s.gateway.Active, Clients: s.gateway.Clients,
 		Circuits: func() []admin.Circuit { return circuits(s.decide) },
 		Recent:   s.recent,

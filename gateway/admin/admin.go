@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/rs/zerolog"
 
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/route"
@@ -27,6 +28,7 @@ type Config struct {
 	// Metrics answers a scrape.
 	Metrics http.Handler
 
+	Log      zerolog.Logger // what operators do to what runs
 	Version  string
 	Active   func() int64     // requests being served
 	Clients  func() int       // open client connections
@@ -42,7 +44,7 @@ type Config struct {
 
 // New returns the handler of the admin address.
 func New(c Config) http.Handler {
-	a := &admin{Config: c, router: chi.NewRouter()}
+	a := &admin{Config: c, router: chi.NewRouter(), asker: newAsker()}
 	a.routes()
 	return a.router
 }
@@ -53,6 +55,8 @@ type admin struct {
 	documents documents
 	writing   sync.Mutex   // held by a request that edits the file
 	streams   atomic.Int64 // of live
+	offers    offers
+	asker     *http.Client // of providers
 }
 
 // routes says what answers where.
@@ -87,7 +91,12 @@ func (a *admin) routes() {
 	r.Delete("/api/routes/{name}/targets/{index}", a.writes(removeTarget))
 	r.Get("/api/defaults", a.getDefaults)
 	r.Put("/api/defaults", a.writes(replaceDefaults))
+	r.Post("/api/routes/{name}/criteria", a.skeleton)
+	r.Get("/api/providers/{name}/models", a.providerModels)
+	r.Post("/api/models/{name}/instances/{instance}/drain", a.drains(true))
+	r.Delete("/api/models/{name}/instances/{instance}/drain", a.drains(false))
 	r.Get("/api/live", a.live)
+	r.Post("/api/simulate", a.simulate)
 	r.Post("/api/explain", a.explain)
 }
 
