@@ -87,6 +87,18 @@ func (c *Conn) send(request [][]byte) error {
 	for _, p := range request {
 		total += len(p)
 	}
+	if total <= smallBuffer { // joined it is one plain write, and one record of TLS
+		if err := c.armWrite(); err != nil {
+			return err
+		}
+		c.takeBuffer() // nothing has been read into it yet
+		joined := c.buf[:0]
+		for _, p := range request {
+			joined = append(joined, p...)
+		}
+		_, err := c.nc.Write(joined)
+		return err
+	}
 	if total <= maxWrite && len(request) <= len(c.vec) {
 		if err := c.armWrite(); err != nil {
 			return err
