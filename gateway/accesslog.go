@@ -41,10 +41,25 @@ func (x *exchange) count(now time.Time) {
 	if !x.first.IsZero() {
 		r.FirstByte = x.first.Sub(x.start)
 	}
-	if u := &x.follower.usage; u.Known {
-		r.Tokens = metrics.Tokens{Input: u.Input, Output: u.Output, Cached: u.Cached, Reasoning: u.Reasoning}
-	}
+	r.Tokens = x.tokens()
 	x.gateway.metrics.Request(&r)
+}
+
+// tokens returns what the answer says of tokens, as far as it was seen.
+func (x *exchange) tokens() metrics.Tokens {
+	u := &x.follower.usage
+	if !u.Known {
+		return metrics.Tokens{}
+	}
+	return metrics.Tokens{Input: u.Input, Output: u.Output, Cached: u.Cached, Reasoning: u.Reasoning}
+}
+
+// told returns the status that the client was told, or that stands for its having left before.
+func (x *exchange) told() int {
+	if x.status == 0 && x.outcome == clientClosed {
+		return statusClientClosed
+	}
+	return x.status
 }
 
 // log writes the request's line of the access log: never a secret, never what was asked or answered.
@@ -52,10 +67,6 @@ func (x *exchange) log(now time.Time) {
 	e := x.gateway.log.Info()
 	if e == nil {
 		return
-	}
-	status := x.status
-	if status == 0 && x.outcome == clientClosed {
-		status = statusClientClosed
 	}
 	e.Bytes("request_id", x.id)
 	if x.endpoint != nil {
@@ -73,7 +84,7 @@ func (x *exchange) log(now time.Time) {
 	if by := x.lease.By(); by != "" {
 		e.Str("decided_by", by)
 	}
-	e.Int("status", status).Stringer("outcome", x.outcome).Int("attempts", x.attempts)
+	e.Int("status", x.told()).Stringer("outcome", x.outcome).Int("attempts", x.attempts)
 	if x.fallback {
 		e.Bool("fallback", true)
 	}

@@ -102,6 +102,7 @@ func (x *exchange) end() {
 	now := time.Now()
 	x.count(now)
 	x.log(now)
+	x.observe(now)
 	x.recycle()
 }
 

@@ -33,6 +33,8 @@ type Config struct {
 	Upstream *upstream.Client
 	// TLS, if set, is spoken to clients.
 	TLS *tls.Config
+	// Observe, if set, is told of every request when it has ended. It must not wait.
+	Observe func(Ended)
 
 	Limits Limits // zero fields take the value of DefaultLimits
 }
@@ -84,6 +86,7 @@ type Gateway struct {
 	metrics  *metrics.Metrics
 	upstream *upstream.Client
 	tls      *tls.Config
+	observer func(Ended)
 
 	server    *fasthttp.Server
 	clients   *clients
@@ -102,7 +105,7 @@ func New(c Config) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{table: c.Table, log: c.Log, rand: c.Rand, metrics: c.Metrics, upstream: c.Upstream, tls: c.TLS, clients: set, chains: newChains()}
+	g := &Gateway{table: c.Table, log: c.Log, rand: c.Rand, metrics: c.Metrics, upstream: c.Upstream, tls: c.TLS, observer: c.Observe, clients: set, chains: newChains()}
 	g.exchanges.New = func() any { return newExchange(g) }
 	g.server = &fasthttp.Server{
 		Handler:                       g.serve,

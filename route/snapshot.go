@@ -140,6 +140,7 @@ type Fallback struct {
 type Upstream struct {
 	Target     string // name of the model or provider
 	Instance   string
+	Key        uint64 // lb.Candidate.Key of the candidate
 	Model      string // the name that is asked for
 	Address    Address
 	Header     string        // name of the header that takes the credential, "" for none

@@ -69,9 +69,9 @@ func (b *builder) candidates(t *TargetEntry) ([]lb.Candidate, []Upstream) {
 		if a.BasePath = base; base == "" {
 			a.BasePath = defaultBase
 		}
-		candidates = append(candidates, lb.Candidate{Instance: in.Name, Model: t.Called(),
-			Key: lb.CandidateKey(is.key(), in.Name), Limit: e.limit, Engine: e.Engine})
-		ups = append(ups, Upstream{Target: m.Name, Instance: in.Name, Model: b.asks(t), Address: a})
+		key := lb.CandidateKey(is.key(), in.Name)
+		candidates = append(candidates, lb.Candidate{Instance: in.Name, Model: t.Called(), Key: key, Limit: e.limit, Engine: e.Engine})
+		ups = append(ups, Upstream{Target: m.Name, Instance: in.Name, Key: key, Model: b.asks(t), Address: a})
 	}
 	return candidates, ups
 }
@@ -83,7 +83,7 @@ func (b *builder) provided(is target, p *ProviderEntry) ([]lb.Candidate, []Upstr
 		return nil, nil
 	}
 	e := b.engine(identity(a, base))
-	up := Upstream{Target: p.Name, Instance: p.Name, Model: is.asks, Address: a}
+	up := Upstream{Target: p.Name, Instance: p.Name, Key: lb.CandidateKey(is.key(), p.Name), Model: is.asks, Address: a}
 	switch {
 	case p.Type == "typesafe" || p.Type == "systemone":
 		up.Address.BasePath = base + "/v1" // their contract: POST {endpoint}/v1/systemone
@@ -99,6 +99,6 @@ func (b *builder) provided(is target, p *ProviderEntry) ([]lb.Candidate, []Upstr
 			up.Header, up.Credential = "Authorization", secret.New("Bearer "+token.Reveal())
 		}
 	}
-	return []lb.Candidate{{Instance: p.Name, Model: is.asks, Key: lb.CandidateKey(is.key(), p.Name), Limit: e.limit,
+	return []lb.Candidate{{Instance: p.Name, Model: is.asks, Key: up.Key, Limit: e.limit,
 		Exempt: true, Engine: e.Engine}}, []Upstream{up}
 }

@@ -43,6 +43,7 @@ type service struct {
 	probes   *probes
 	table    *route.Table
 	upstream *upstream.Client
+	recent   *admin.Recent
 	gateway  *gateway.Gateway
 	operator *http.Server
 }
@@ -50,7 +51,7 @@ type service struct {
 // newService builds a gateway and loads its routes. With a routes file that cannot be used it reports every problem and
 // returns errReported.
 func newService(c settings) (*service, error) {
-	s := &service{settings: c, metrics: metrics.New(buildVersion()), upstream: upstream.NewClient(nil), fleet: lb.NewFleet(rand.Uint64)}
+	s := &service{settings: c, recent: admin.NewRecent(), metrics: metrics.New(buildVersion()), upstream: upstream.NewClient(nil), fleet: lb.NewFleet(rand.Uint64)}
 	s.decide = newDecisionClient(s.metrics, c.log)
 	s.probes = newProbes(c.log)
 	s.table = route.NewTable(c.routes, route.Options{
@@ -99,7 +100,7 @@ func (s *service) load() error {
 }
 
 func (s *service) newGateway() (*gateway.Gateway, error) {
-	c := gateway.Config{Table: s.table, Log: s.log, Rand: rand.Uint64, Metrics: s.metrics, Upstream: s.upstream}
+	c := gateway.Config{Table: s.table, Log: s.log, Rand: rand.Uint64, Metrics: s.metrics, Upstream: s.upstream, Observe: s.recent.Observe}
 	if s.certificate != nil {
 		if err := s.certificate.load(); err != nil {
 			return nil, fmt.Errorf("cannot use the certificate: %w", err)
@@ -115,6 +116,7 @@ func (s *service) newAdmin() http.Handler {
 		Table: s.table, Fleet: s.fleet, Metrics: s.metrics.Handler(), Version: buildVersion(),
 		Active: s.gateway.Active, Clients: s.gateway.Clients,
 		Circuits: func() []admin.Circuit { return circuits(s.decide) },
+		Recent:   s.recent,
 		Check:    func(text []byte) (*route.Snapshot, []route.Problem) { return build(s.routes, text, s.lookupEnv) },
 		Reload:   func() { s.reload("admin") },
 	})

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
 
@@ -31,6 +32,8 @@ type Config struct {
 	Clients  func() int       // open client connections
 	Circuits func() []Circuit // of the decision services that were asked
 
+	// Recent is told of every request that ends.
+	Recent *Recent
 	// Check says what the text of a routes file would be, and all that is wrong with it, as serving it would.
 	Check func(text []byte) (*route.Snapshot, []route.Problem)
 	// Reload has the table read the file now.
@@ -48,8 +51,8 @@ type admin struct {
 	Config
 	router    *chi.Mux
 	documents documents
-	recent    *Recent
-	writing   sync.Mutex // held by a request that edits the file
+	writing   sync.Mutex   // held by a request that edits the file
+	streams   atomic.Int64 // of live
 }
 
 // routes says what answers where.
@@ -84,6 +87,7 @@ func (a *admin) routes() {
 	r.Delete("/api/routes/{name}/targets/{index}", a.writes(removeTarget))
 	r.Get("/api/defaults", a.getDefaults)
 	r.Put("/api/defaults", a.writes(replaceDefaults))
+	r.Get("/api/live", a.live)
 	r.Post("/api/explain", a.explain)
 }
 

@@ -118,7 +118,8 @@ type viewer struct {
 }
 
 func (a *admin) viewer() *viewer {
-	v := &viewer{document: a.documents.of(a.Table.Load()), engines: map[string]*lb.Engine{}, served: a.recent.served(), now: time.Now()}
+	now := time.Now()
+	v := &viewer{document: a.documents.of(a.Table.Load()), engines: map[string]*lb.Engine{}, served: a.Recent.served(now), now: now}
 	for _, e := range a.Fleet.Engines() {
 		v.engines[e.URL()] = e
 	}
