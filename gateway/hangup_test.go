@@ -430,3 +430,36 @@ func TestC022VanishingAtTheHead(t *testing.T) {
 		}
 	}
 }
+
+// What an upstream sends without being asked is nobody's answer: neither behind an answer, nor later.
+func TestC020UnsolicitedBytes(t *testing.T) {
+	foreign := whole("", "foreign")
+	for name, later := range map[string]bool{"behind the answer": false, "while the connection rests": true} {
+		t.Run(name, func(t *testing.T) {
+			up := byHand(t)
+			g := gatewaytest.Start(t, open("", "", up.url))
+			for range 5 {
+				a, b := send(t, g, post(chat, chatBody))
+				q := up.next()
+				if later {
+					q.say(whole("", "mine"))
+					expect(t, answer(t, b).Body, "mine")
+					g.Idle()
+					q.say(foreign)
+				} else {
+					q.say(whole("", "mine") + foreign)
+					expect(t, answer(t, b).Body, "mine")
+					g.Idle()
+				}
+				q.end()
+				a.Close()
+			}
+			a := g.Dial()
+			go io.WriteString(a, post(chat, chatBody))
+			q := up.next()
+			q.say(whole("", "mine too"))
+			expect(t, answer(t, bufio.NewReader(a)).Body, "mine too")
+			q.end()
+		})
+	}
+}
