@@ -34,6 +34,9 @@ type Config struct {
 	Clients  func() int       // open client connections
 	Circuits func() []Circuit // of the decision services that were asked
 
+	// Token, if set, is asked for everywhere but for the process's health. Without it the address has to be on loopback,
+	// and answers only to loopback's names.
+	Token *Token
 	// Recent is told of every request that ends.
 	Recent *Recent
 	// Check says what the text of a routes file would be, and all that is wrong with it, as serving it would.
@@ -46,7 +49,7 @@ type Config struct {
 func New(c Config) http.Handler {
 	a := &admin{Config: c, router: chi.NewRouter(), asker: newAsker()}
 	a.routes()
-	return a.router
+	return a.guard(a.router)
 }
 
 type admin struct {
@@ -157,7 +160,6 @@ func write(w http.ResponseWriter, status int, value any) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(value) // it fails only if the client has left
 }
