@@ -4,6 +4,7 @@
 package admin
 
 import (
+	_ "embed" // of openapi.json
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -41,6 +42,8 @@ type Config struct {
 	Recent *Recent
 	// Check says what the text of a routes file would be, and all that is wrong with it, as serving it would.
 	Check func(text []byte) (*route.Snapshot, []route.Problem)
+	// Schema is the JSON Schema of a routes file.
+	Schema []byte
 	// Reload has the table read the file now.
 	Reload func()
 }
@@ -100,7 +103,22 @@ func (a *admin) routes() {
 	r.Delete("/api/models/{name}/instances/{instance}/drain", a.drains(false))
 	r.Get("/api/live", a.live)
 	r.Post("/api/simulate", a.simulate)
+	r.Get("/api/schema", constant(a.Schema))
+	r.Get("/api/openapi.json", constant(openapi))
 	r.Post("/api/explain", a.explain)
+}
+
+// openapi describes the API. A test holds it to what answers.
+//
+//go:embed openapi.json
+var openapi []byte
+
+// constant returns a handler that answers with one JSON text.
+func constant(text []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(text) // it fails only if the client has left
+	}
 }
 
 type state struct {

@@ -72,7 +72,7 @@ func operate(t *testing.T, text string, change ...func(*admin.Config)) *operated
 		Check: func(text []byte) (*route.Snapshot, []route.Problem) {
 			return route.Load(o.file, text, options(lb.NewFleet(rand.Uint64)))
 		},
-		Recent: admin.NewRecent(),
+		Recent: admin.NewRecent(), Schema: route.Schema(builtin.All(nil)),
 		Reload: func() { _, _, _ = o.table.Reload() },
 	}
 	for _, f := range change {
