@@ -152,7 +152,9 @@ func (o *operated) ask(method, path, body string, headers ...string) reply {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	return reply{resp.StatusCode, resp.Header, string(bytes.TrimSpace(b))}
+	answer := reply{resp.StatusCode, resp.Header, string(bytes.TrimSpace(b))}
+	described().check(o.t, method, path, answer)
+	return answer
 }
 
 // write sends a request that edits the file as it is.
