@@ -15,6 +15,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/rs/zerolog"
 
+	"github.com/gpustack/gpustack-gateway/gateway/admin/console"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/route"
 )
@@ -75,6 +76,11 @@ func (a *admin) routes() {
 	r.Get("/readyz", a.readyz)
 	r.Head("/readyz", a.readyz)
 	r.Method(http.MethodGet, "/metrics", a.Metrics)
+
+	for path, file := range console.Handlers() {
+		r.Method(http.MethodGet, path, file)
+		r.Method(http.MethodHead, path, file)
+	}
 
 	r.Get("/api/status", a.status)
 	r.Get("/api/routes", a.getRoutes)
