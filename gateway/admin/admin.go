@@ -36,7 +36,7 @@ type Config struct {
 	Clients  func() int       // open client connections
 	Circuits func() []Circuit // of the decision services that were asked
 
-	// Token, if set, is asked for everywhere but for the process's health. Without it the address has to be on loopback,
+	// Token, if set, is asked for everywhere but for the process's health and the console's files. Without it the address has to be on loopback,
 	// and answers only to loopback's names.
 	Token *Token
 	// Recent is told of every request that ends.
@@ -51,7 +51,7 @@ type Config struct {
 
 // New returns the handler of the admin address.
 func New(c Config) http.Handler {
-	a := &admin{Config: c, router: chi.NewRouter(), asker: newAsker()}
+	a := &admin{Config: c, router: chi.NewRouter(), asker: newAsker(), pages: map[string]bool{}}
 	a.routes()
 	return a.guard(a.router)
 }
@@ -59,6 +59,7 @@ func New(c Config) http.Handler {
 type admin struct {
 	Config
 	router    *chi.Mux
+	pages     map[string]bool // paths of the console
 	documents documents
 	writing   sync.Mutex   // held by a request that edits the file
 	streams   atomic.Int64 // of live
@@ -78,6 +79,7 @@ func (a *admin) routes() {
 	r.Method(http.MethodGet, "/metrics", a.Metrics)
 
 	for path, file := range console.Handlers() {
+		a.pages[path] = true
 		r.Method(http.MethodGet, path, file)
 		r.Method(http.MethodHead, path, file)
 	}

@@ -12,11 +12,13 @@ import (
 
 // Every path that answers is in the OpenAPI document, and the other way around.
 func TestDocumentHasEveryRoute(t *testing.T) {
-	a := &admin{Config: Config{Metrics: http.NotFoundHandler()}, router: chi.NewRouter()}
+	a := &admin{Config: Config{Metrics: http.NotFoundHandler()}, router: chi.NewRouter(), pages: map[string]bool{}}
 	a.routes()
 	var answered []string
 	err := chi.Walk(a.router, func(method, path string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		answered = append(answered, method+" "+path)
+		if !a.pages[path] {
+			answered = append(answered, method+" "+path)
+		}
 		return nil
 	})
 	if err != nil {
