@@ -4,6 +4,7 @@ import { onUnauthorized } from "./api";
 import { Explain } from "./explain/page";
 import { usePolled } from "./poll";
 import { href, usePlace } from "./router";
+import { RouteEditor } from "./routes/editor";
 import { RouteList } from "./routes/list";
 import { Banner } from "./banner";
 import { SignIn } from "./signin";
@@ -31,12 +32,13 @@ function Frame() {
   const place = usePlace();
   const { value: status, error } = usePolled<Status>("/api/status");
   const main = useRef<HTMLElement>(null);
+  const section = place.page === "new" ? place.rest[0] : place.page;
   const key = [place.page, ...place.rest].join("/");
   const first = useRef(true);
   useEffect(() => {
     if (first.current) first.current = false;
     else main.current?.focus(); // so that a keyboard and a screen reader go on from the top of the new page
-    const name = pages.find(([page]) => page === place.page)?.[1];
+    const name = pages.find(([page]) => page === section)?.[1];
     document.title = name ? `${name} · GPUStack Gateway` : "GPUStack Gateway";
   }, [key]);
   const skip = (event: Event) => {
@@ -55,7 +57,7 @@ function Frame() {
         </a>
         <nav class="nav" aria-label="Pages">
           {pages.map(([page, title, counted]) => (
-            <a key={page} href={href(page)} aria-current={place.page === page ? "page" : undefined}>
+            <a key={page} href={href(page)} aria-current={section === page ? "page" : undefined}>
               {title}
               {counted === "routes" && status && status.counts.unusable_routes > 0 ? (
                 <span class="count">
@@ -80,7 +82,11 @@ function Frame() {
 function Page({ page, rest }: { page: string; rest: string[] }) {
   switch (page) {
     case "routes":
+      if (rest[1] === "edit") return <RouteEditor name={rest[0]} />;
       return <RouteList open={rest[0]} />;
+    case "new":
+      if (rest[0] === "routes") return <RouteEditor name={undefined} />;
+      break;
     case "explain":
       return <Explain route={rest[0]} />;
   }

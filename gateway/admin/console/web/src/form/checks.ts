@@ -8,7 +8,7 @@ import { join } from "./paths";
 export interface Known {
   routes: string[]; // names, without that of the entry that is edited
   models: string[];
-  providers: { name: string; type: string }[];
+  providers: { name: string; type: string; models: string[] }[];
   keys: string[];
 }
 

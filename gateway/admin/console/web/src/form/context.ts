@@ -54,9 +54,3 @@ export function useField<T>(path: string, { deep = false, tidy = false } = {}): 
     touch: () => form.touch(path),
   };
 }
-
-// holder returns the claimed path whose field shows the mistakes of a path, if there is one.
-export function holder(form: Form, path: string): string | undefined {
-  if (form.claimed.has(path)) return path;
-  return undefined;
-}

@@ -32,7 +32,7 @@ interface Kept<C> {
   value: C;
 }
 
-export const draftKey = (list: string, name: string | undefined) => `gpustack-gateway.draft.${list}.${name ?? "+"}`;
+export const draftKey = (list: string, name: string | undefined) => `gpustack-gateway.draft.${list}${name === undefined ? "" : `/${name}`}`;
 
 export function hasDraft(list: string, name: string | undefined): boolean {
   return sessionStorage.getItem(draftKey(list, name)) !== null;

@@ -21,7 +21,7 @@ export function RouteList({ open: first }: { open?: string | undefined }) {
       <Head
         title="Routes"
         actions={
-          <a class="button primary" href={href("routes", "+")}>
+          <a class="button primary" href={href("new", "routes")}>
             Add route
           </a>
         }
