@@ -101,6 +101,18 @@ func (o *operated) text() string {
 	return string(text)
 }
 
+// engine returns the engine of a URL.
+func (o *operated) engine(url string) *lb.Engine {
+	o.t.Helper()
+	for _, e := range o.fleet.Engines() {
+		if e.URL() == url {
+			return e
+		}
+	}
+	o.t.Fatalf("there is no engine %s", url)
+	return nil
+}
+
 type reply struct {
 	status int
 	header http.Header
