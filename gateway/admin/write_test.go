@@ -55,8 +55,17 @@ const aFile = `{
 // operate serves the admin side of a routes file with the given text.
 func operate(t *testing.T, text string, change ...func(*admin.Config)) *operated {
 	t.Helper()
-	o := &operated{t: t, file: filepath.Join(t.TempDir(), "routes.json"), env: map[string]string{"JEV": "jev-environment-secret"}}
-	o.put(text)
+	file := filepath.Join(t.TempDir(), "routes.json")
+	if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	return operateOn(t, file, change...)
+}
+
+// operateOn serves the admin side of a routes file that is there.
+func operateOn(t *testing.T, file string, change ...func(*admin.Config)) *operated {
+	t.Helper()
+	o := &operated{t: t, file: file, env: map[string]string{"JEV": "jev-environment-secret"}}
 	o.fleet = lb.NewFleet(rand.Uint64)
 	options := func(f *lb.Fleet) route.Options {
 		return route.Options{Kinds: builtin.All(nil), Fleet: f, Rand: rand.Uint64,
