@@ -65,7 +65,7 @@ func operate(t *testing.T, text string, change ...func(*admin.Config)) *operated
 // operateOn serves the admin side of a routes file that is there.
 func operateOn(t *testing.T, file string, change ...func(*admin.Config)) *operated {
 	t.Helper()
-	o := &operated{t: t, file: file, env: map[string]string{"JEV": "jev-environment-secret"}}
+	o := &operated{t: t, file: file, env: map[string]string{"JEV": "jev-3f9c2b7a1d5e8804"}}
 	o.fleet = lb.NewFleet(rand.Uint64)
 	options := func(f *lb.Fleet) route.Options {
 		return route.Options{Kinds: builtin.All(nil), Fleet: f, Rand: rand.Uint64,
