@@ -27,6 +27,7 @@ type exchange struct {
 	out      []byte                   // the request's head, as it is sent upstream
 	shared   []byte                   // the part of it that all attempts share
 	model    []byte                   // the model's name, as it is sent upstream
+	pieces   [][]byte                 // of the request as it is sent upstream
 	kept     *fasthttp.ResponseHeader // head and body of the last answer that was put aside while others are asked
 	keptBody []byte
 	follower follower
@@ -79,6 +80,7 @@ type state struct {
 
 func newExchange(g *Gateway) *exchange {
 	x := &exchange{gateway: g, head: new(fasthttp.ResponseHeader), kept: new(fasthttp.ResponseHeader)}
+	clear(x.pieces) // they must not keep a body alive
 	clearHead(x.head)
 	clearHead(x.kept)
 	return x
@@ -124,6 +126,7 @@ func (x *exchange) recycle() {
 	g := x.gateway
 	x.state = state{}
 	x.call.Reset()
+	x.follower.reset()
 	x.request.Reset()
 	clearHead(x.head)
 	clearHead(x.kept)

@@ -55,12 +55,21 @@ func (x *exchange) collectOne(until time.Time) (more bool, err error) {
 
 // next reads the next piece of the body, and looks at it as it passes. The piece is valid until the next call.
 func (x *exchange) next(until time.Time) ([]byte, error) {
-	p, err := x.up.NextBefore(until)
-	if len(p) > 0 {
-		x.noteFirst()
-		x.follow(p)
+	for {
+		p, err := x.up.NextBefore(until)
+		if len(p) > 0 {
+			x.noteFirst()
+			if p = x.follow(p); len(p) == 0 && err == nil {
+				continue // it is held back
+			}
+		}
+		if err != nil && !errors.Is(err, upstream.ErrNotYet) {
+			if held := x.follower.flush(); len(held) > 0 {
+				return held, nil // the next call tells the error again
+			}
+		}
+		return p, err
 	}
-	return p, err
 }
 
 // keep puts an answer aside while others are asked. It returns false if that can't be done, since the answer is too
@@ -228,9 +237,7 @@ func (x *exchange) WriteTo(w io.Writer) (n int64, err error) {
 		p, err := x.nextOrBeat()
 		if err == io.EOF {
 			x.delivered = true
-			if x.follower.failed {
-				x.outcome = upstreamError // as the stream itself said
-			}
+			x.followEnd()
 			return x.written, nil
 		}
 		if err != nil {
@@ -325,6 +332,7 @@ func (x *exchange) writeUnframed(resp *fasthttp.Response) {
 // the HTTP server reads bodies into (which it does since it is told to reduce its memory usage).
 func (x *exchange) releaseBody() {
 	x.body = nil
+	clear(x.pieces)
 	x.call.Release()
 	x.ctx.Request.ResetBody()
 }

@@ -39,7 +39,7 @@ type Conn struct {
 	done    bool  // the body is complete
 	broken  error // what is wrong with the framing behind the piece that was returned last
 
-	vec  [4][]byte
+	vec  [6][]byte
 	bufs net.Buffers
 }
 
