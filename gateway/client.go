@@ -180,11 +180,12 @@ func (c *client) writeUntil(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// resetOnClose makes Close end the connection in a reset, which no peer takes for the end of what it reads.
-func (c *client) resetOnClose() {
-	if t, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {
+// reset ends the connection in a way that no peer takes for the end of what it reads, not by TLS's goodbye either.
+func (c *client) reset() {
+	if t, ok := c.Conn.(*net.TCPConn); ok {
 		_ = t.SetLinger(0) // on a connection that is closed there is nothing to reset
 	}
+	_ = c.Close() // the HTTP server's own close comes to nothing
 }
 
 // Close closes the connection once and takes it off the books.

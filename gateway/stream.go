@@ -319,7 +319,7 @@ func (x *exchange) writeUnframed(resp *fasthttp.Response) {
 	switch {
 	case err == nil:
 	case x.outcome == upstreamAborted, x.outcome == internalError:
-		x.client.resetOnClose() // the end of the connection would pass for the end of the body
+		x.client.reset() // the end of the connection would pass for the end of the body
 	default:
 		x.outcome = clientClosed
 	}

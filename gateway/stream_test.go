@@ -260,10 +260,11 @@ func TestC006EachPieceAtOnce(t *testing.T) {
 	stream := events("1", "2", "3")
 	for framing, head := range map[string]string{"chunks": inChunks, "length": fmt.Sprintf("Content-Length: %d\r\n", len(stream)), "end": ""} {
 		for _, ctype := range []string{"text/event-stream", "text/event-stream; charset=utf-8", "Text/Event-Stream"} {
-			for _, version := range []string{"HTTP/1.1", "HTTP/1.0"} {
-				t.Run(framing+" "+ctype+" "+version, func(t *testing.T) {
+			for _, client := range []string{"HTTP/1.1", "HTTP/1.0", "HTTP/1.1 over TLS", "HTTP/1.0 over TLS"} {
+				t.Run(framing+" "+ctype+" "+client, func(t *testing.T) {
 					up := byHand(t)
-					g := gatewaytest.Start(t, open("", "", up.url))
+					version, secure := strings.CutSuffix(client, " over TLS")
+					g := gatewaytest.Start(t, open("", "", up.url), overTLS(secure)...)
 					_, r := send(t, g, strings.Replace(post(chat, streamBody), "HTTP/1.1", version, 1))
 					q := up.next()
 					q.say(okHead + "Content-Type: " + ctype + "\r\n" + head + "\r\n")
@@ -323,6 +324,25 @@ func TestC006OtherBodies(t *testing.T) {
 			q.end()
 		})
 	}
+}
+
+// An answer of unknown length to a client that wants no stream is held back to be told whole, but only for so long.
+func TestC006HeldBackForAWhile(t *testing.T) {
+	up := byHand(t)
+	g := gatewaytest.Start(t, open("", "", up.url))
+	_, r := send(t, g, post(chat, chatBody))
+	q := up.next()
+	q.say(okHead + "Content-Type: application/json\r\n" + inChunks + "\r\n" + chunk("{"))
+	resp := answer(t, r) // which nothing that the upstream does has brought about
+	expect(t, resp.Body, "{")
+	for range 3 {
+		q.say(chunk("  "))
+		expect(t, resp.Body, "  ")
+	}
+	q.say(chunk("}") + lastChunk)
+	expect(t, resp.Body, "}")
+	ended(t, resp.Body)
+	q.end()
 }
 
 // The head of an answer is not held back until its body begins.
@@ -388,20 +408,24 @@ func TestC008BrokenStreams(t *testing.T) {
 
 // Of a stream to a client of HTTP/1.0 the end is the connection's: one that breaks off ends in a reset.
 func TestC008BrokenStreamHTTP10(t *testing.T) {
-	up := byHand(t)
-	g := gatewaytest.Start(t, open("", "", up.url))
-	_, r := send(t, g, strings.Replace(post(chat, streamBody), "HTTP/1.1", "HTTP/1.0", 1))
-	q := up.next()
-	q.say(streamHead + chunk(events("1")))
-	resp := answer(t, r)
-	expect(t, resp.Body, events("1"))
-	q.Close()
-	if rest, err := io.ReadAll(resp.Body); err == nil || len(rest) > 0 {
-		t.Errorf("then %q, %v", rest, err)
-	}
-	q.end()
-	if l := g.WaitRequests(1)[0]; l["outcome"] != "upstream_aborted" {
-		t.Errorf("access log: %v", l)
+	for _, secure := range []bool{false, true} {
+		t.Run(fmt.Sprintf("TLS: %v", secure), func(t *testing.T) {
+			up := byHand(t)
+			g := gatewaytest.Start(t, open("", "", up.url), overTLS(secure)...)
+			_, r := send(t, g, strings.Replace(post(chat, streamBody), "HTTP/1.1", "HTTP/1.0", 1))
+			q := up.next()
+			q.say(streamHead + chunk(events("1")))
+			resp := answer(t, r)
+			expect(t, resp.Body, events("1"))
+			q.Close()
+			if rest, err := io.ReadAll(resp.Body); err == nil || len(rest) > 0 {
+				t.Errorf("then %q, %v", rest, err)
+			}
+			q.end()
+			if l := g.WaitRequests(1)[0]; l["outcome"] != "upstream_aborted" {
+				t.Errorf("access log: %v", l)
+			}
+		})
 	}
 }
 

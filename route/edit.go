@@ -14,6 +14,12 @@ func (s *Snapshot) Text() []byte { return s.text }
 // Problems returns what is wrong with that text, sorted by place: at route level, or a warning. They must not be changed.
 func (s *Snapshot) Problems() []Problem { return s.problems }
 
+// Provider returns how a provider of the file is reached, whatever it is used for. The upstream asks for no model.
+func (s *Snapshot) Provider(name string) (Upstream, bool) {
+	up, ok := s.providers[name]
+	return up, ok
+}
+
 // Path returns the path of the routes file.
 func (t *Table) Path() string { return t.path }
 

@@ -23,6 +23,7 @@ type Snapshot struct {
 	addresses []Address
 	engines   []*lb.Engine
 	checks    []Check
+	providers map[string]Upstream
 	text      []byte    // of the file
 	problems  []Problem // of it; none is at file level
 }

@@ -78,12 +78,22 @@ func (b *builder) candidates(t *TargetEntry) ([]lb.Candidate, []Upstream) {
 
 // provided returns the candidate of a target that names a provider.
 func (b *builder) provided(is target, p *ProviderEntry) ([]lb.Candidate, []Upstream) {
-	a, base, err := parseURL(p.Endpoint)
-	if err != nil {
+	up, id := b.reach(p)
+	if id == "" {
 		return nil, nil
 	}
-	e := b.engine(identity(a, base))
-	up := Upstream{Target: p.Name, Instance: p.Name, Key: lb.CandidateKey(is.key(), p.Name), Model: is.asks, Address: a}
+	e := b.engine(id)
+	up.Key, up.Model = lb.CandidateKey(is.key(), p.Name), is.asks
+	return []lb.Candidate{{Instance: p.Name, Model: is.asks, Key: up.Key, Limit: e.limit, Exempt: true, Engine: e.Engine}}, []Upstream{up}
+}
+
+// reach returns how a provider is reached, and what it is known by: "" if its endpoint is no URL, as Parse has told.
+func (b *builder) reach(p *ProviderEntry) (up Upstream, id string) {
+	a, base, err := parseURL(p.Endpoint)
+	if err != nil {
+		return up, ""
+	}
+	up = Upstream{Target: p.Name, Instance: p.Name, Address: a}
 	switch {
 	case p.Type == "typesafe" || p.Type == "systemone":
 		up.Address.BasePath = base + "/v1" // their contract: POST {endpoint}/v1/systemone
@@ -99,6 +109,5 @@ func (b *builder) provided(is target, p *ProviderEntry) ([]lb.Candidate, []Upstr
 			up.Header, up.Credential = "Authorization", secret.New("Bearer "+token.Reveal())
 		}
 	}
-	return []lb.Candidate{{Instance: p.Name, Model: is.asks, Key: up.Key, Limit: e.limit,
-		Exempt: true, Engine: e.Engine}}, []Upstream{up}
+	return up, identity(a, base)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -17,7 +18,9 @@ import (
 )
 
 type explainCommand struct {
-	Admin  string   `help:"The gateway's admin address, or its URL." default:"127.0.0.1:9090" env:"GPUSTACK_GATEWAY_ADMIN_LISTEN" placeholder:"URL"`
+	Admin          string `help:"The gateway's admin address, or its URL." default:"127.0.0.1:9090" env:"GPUSTACK_GATEWAY_ADMIN_LISTEN" placeholder:"URL"`
+	AdminTokenFile string `help:"File with the token of the admin address, if it asks for one." type:"path" env:"GPUSTACK_GATEWAY_ADMIN_TOKEN_FILE" placeholder:"FILE"`
+
 	Path   string   `help:"The path that a client would ask." default:"/v1/chat/completions" placeholder:"PATH"`
 	Header []string `help:"A header of the request, as NAME: VALUE. May be given more than once." short:"H" sep:"none" placeholder:"HEADER"`
 	Body   string   `help:"File with the request's body; - reads standard input." required:"" type:"path" placeholder:"FILE"`
@@ -92,6 +95,13 @@ func (c *explainCommand) ask(ctx context.Context, p *process) ([]byte, error) {
 		return nil, usagef("--admin: %q is not an address: %v", c.Admin, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if c.AdminTokenFile != "" {
+		token, err := os.ReadFile(c.AdminTokenFile)
+		if err != nil {
+			return nil, usagef("--admin-token-file: %v", err)
+		}
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {

@@ -12,6 +12,8 @@ type serveCommand struct {
 	Listen      string `help:"Address for clients." default:":8080" env:"GPUSTACK_GATEWAY_LISTEN" placeholder:"ADDRESS"`
 	AdminListen string `help:"Address for health checks and operators." default:"127.0.0.1:9090" env:"GPUSTACK_GATEWAY_ADMIN_LISTEN" placeholder:"ADDRESS"`
 
+	AdminTokenFile string `help:"File with the token that the admin address asks for. Needed where that is not on loopback. Read again at SIGHUP." type:"path" env:"GPUSTACK_GATEWAY_ADMIN_TOKEN_FILE" placeholder:"FILE"`
+
 	TLSCert string `name:"tls-cert" help:"Certificate chain to show to clients, in PEM; without it they speak plain HTTP." type:"path" and:"tls" env:"GPUSTACK_GATEWAY_TLS_CERT" placeholder:"FILE"`
 	TLSKey  string `name:"tls-key" help:"Its private key, in PEM." type:"path" and:"tls" env:"GPUSTACK_GATEWAY_TLS_KEY" placeholder:"FILE"`
 
@@ -23,7 +25,7 @@ type serveCommand struct {
 
 // Help is shown below the command's usage.
 func (*serveCommand) Help() string {
-	return `SIGTERM or SIGINT: /readyz turns red, new requests are served for the grace period, running ones until the drain timeout. A second one ends the process at once. SIGHUP reads the routes file and the certificate again.`
+	return `SIGTERM or SIGINT: /readyz turns red, new requests are served for the grace period, running ones until the drain timeout. A second one ends the process at once. SIGHUP reads the routes file, the certificate and the admin token again.`
 }
 
 // Run serves until ctx ends and the requests that then run have ended.
@@ -33,7 +35,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) error {
 	settings := settings{
 		routes: c.Routes, lookupEnv: os.LookupEnv,
 		grace: c.GracePeriod, drain: c.DrainTimeout,
-		log: log, report: p.stderr,
+		log: log, report: p.stderr, adminToken: c.AdminTokenFile,
 	}
 	if c.TLSCert != "" {
 		settings.certificate = &certificate{certFile: c.TLSCert, keyFile: c.TLSKey}

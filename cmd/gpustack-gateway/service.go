@@ -27,6 +27,7 @@ type settings struct {
 	routes      string // path of the routes file
 	lookupEnv   func(string) (string, bool)
 	data, admin net.Listener // closed by the service
+	adminToken  string       // path of the file with it; "" is none
 	certificate *certificate // nil: plain HTTP
 	grace       time.Duration
 	drain       time.Duration
@@ -44,6 +45,7 @@ type service struct {
 	table    *route.Table
 	upstream *upstream.Client
 	recent   *admin.Recent
+	token    *admin.Token // nil: none
 	gateway  *gateway.Gateway
 	operator *http.Server
 }
@@ -61,7 +63,10 @@ func newService(c settings) (*service, error) {
 		LookupEnv: c.lookupEnv,
 		OnSwap:    s.retain,
 	})
-	err := s.load()
+	err := s.openToken()
+	if err == nil {
+		err = s.load()
+	}
 	if err == nil {
 		s.gateway, err = s.newGateway()
 	}
@@ -73,12 +78,22 @@ func newService(c settings) (*service, error) {
 	}
 	s.metrics.Add(&admin.Live{Table: s.table, Fleet: s.fleet, Active: s.gateway.Active, Clients: s.gateway.Clients,
 		Circuits: func() map[string]bool { return openCircuits(s.decide) }})
-	s.operator = &http.Server{
-		Handler:           s.newAdmin(),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-	}
+	s.operator = admin.Server(s.newAdmin())
 	return s, nil
+}
+
+// openToken reads the token of the admin address, which it may do without on loopback only.
+func (s *service) openToken() (err error) {
+	if s.adminToken != "" {
+		if s.token, err = admin.OpenToken(s.adminToken); err != nil {
+			return fmt.Errorf("cannot use the admin token: %w", err)
+		}
+		return nil
+	}
+	if s.admin != nil && !admin.Loopback(s.admin.Addr()) {
+		return usagef("the admin address %s can be reached from other machines, so it has to ask for a token: --admin-token-file FILE", s.admin.Addr())
+	}
+	return nil
 }
 
 // load reads the routes file for the first time, where every problem of the file is a reason not to start.
@@ -113,10 +128,11 @@ func (s *service) newGateway() (*gateway.Gateway, error) {
 func (s *service) newAdmin() http.Handler {
 	return admin.New(admin.Config{
 		Ready: func() bool { return !s.gateway.Draining() },
-		Table: s.table, Fleet: s.fleet, Metrics: s.metrics.Handler(), Version: buildVersion(),
+		Table: s.table, Fleet: s.fleet, Metrics: s.metrics.Handler(), Log: s.log, Version: buildVersion(),
 		Active: s.gateway.Active, Clients: s.gateway.Clients,
 		Circuits: func() []admin.Circuit { return circuits(s.decide) },
 		Recent:   s.recent,
+		Token:    s.token,
 		Check:    func(text []byte) (*route.Snapshot, []route.Problem) { return build(s.routes, text, s.lookupEnv) },
 		Reload:   func() { s.reload("admin") },
 	})
@@ -160,7 +176,7 @@ func (s *service) run(ctx context.Context, p *process) error {
 			return fmt.Errorf("cannot serve any more: %w", err)
 		case <-p.reload:
 			s.reload("signal")
-			s.reloadCertificate()
+			s.reloadSecrets()
 		case <-changed:
 			s.reload("file")
 		}
@@ -204,12 +220,17 @@ func (s *service) reload(cause string) {
 	}
 }
 
-func (s *service) reloadCertificate() {
-	if s.certificate == nil {
-		return
+// reloadSecrets reads the certificate and the admin token again.
+func (s *service) reloadSecrets() {
+	if s.certificate != nil {
+		if err := s.certificate.load(); err != nil {
+			s.log.Error().Err(err).Msg("certificate cannot be used, the last good one stays")
+		}
 	}
-	if err := s.certificate.load(); err != nil {
-		s.log.Error().Err(err).Msg("certificate cannot be used, the last good one stays")
+	if s.token != nil {
+		if err := s.token.Reload(); err != nil {
+			s.log.Error().Err(err).Msg("admin token cannot be used, the last good one stays")
+		}
 	}
 }
 

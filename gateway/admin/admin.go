@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/rs/zerolog"
 
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/route"
@@ -27,11 +28,15 @@ type Config struct {
 	// Metrics answers a scrape.
 	Metrics http.Handler
 
+	Log      zerolog.Logger // what operators do to what runs
 	Version  string
 	Active   func() int64     // requests being served
 	Clients  func() int       // open client connections
 	Circuits func() []Circuit // of the decision services that were asked
 
+	// Token, if set, is asked for everywhere but for the process's health. Without it the address has to be on loopback,
+	// and answers only to loopback's names.
+	Token *Token
 	// Recent is told of every request that ends.
 	Recent *Recent
 	// Check says what the text of a routes file would be, and all that is wrong with it, as serving it would.
@@ -42,9 +47,9 @@ type Config struct {
 
 // New returns the handler of the admin address.
 func New(c Config) http.Handler {
-	a := &admin{Config: c, router: chi.NewRouter()}
+	a := &admin{Config: c, router: chi.NewRouter(), asker: newAsker()}
 	a.routes()
-	return a.router
+	return a.guard(a.router)
 }
 
 type admin struct {
@@ -53,6 +58,8 @@ type admin struct {
 	documents documents
 	writing   sync.Mutex   // held by a request that edits the file
 	streams   atomic.Int64 // of live
+	offers    offers
+	asker     *http.Client // of providers
 }
 
 // routes says what answers where.
@@ -87,7 +94,12 @@ func (a *admin) routes() {
 	r.Delete("/api/routes/{name}/targets/{index}", a.writes(removeTarget))
 	r.Get("/api/defaults", a.getDefaults)
 	r.Put("/api/defaults", a.writes(replaceDefaults))
+	r.Post("/api/routes/{name}/criteria", a.skeleton)
+	r.Get("/api/providers/{name}/models", a.providerModels)
+	r.Post("/api/models/{name}/instances/{instance}/drain", a.drains(true))
+	r.Delete("/api/models/{name}/instances/{instance}/drain", a.drains(false))
 	r.Get("/api/live", a.live)
+	r.Post("/api/simulate", a.simulate)
 	r.Post("/api/explain", a.explain)
 }
 
@@ -148,7 +160,6 @@ func write(w http.ResponseWriter, status int, value any) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(value) // it fails only if the client has left
 }

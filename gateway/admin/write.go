@@ -233,10 +233,9 @@ func readEntry(w http.ResponseWriter, r *http.Request) (*entry, error) {
 	v, problems := jsontree.Parse(text)
 	if len(problems) > 0 {
 		e := &refused{status: http.StatusBadRequest, code: codeBody, message: "the body is not JSON"}
+		whole := &entry{text: text}
 		for _, p := range problems {
-			line := bytes.Count(text[:p.Offset], []byte("\n"))
-			column := p.Offset - bytes.LastIndexByte(text[:p.Offset], '\n')
-			e.problems = append(e.problems, problemView{Level: route.FileError.String(), Path: p.Path, Field: p.Path, Line: line + 1, Column: column, Message: p.Message})
+			e.problems = append(e.problems, whole.problem(p))
 		}
 		return nil, e
 	}
@@ -244,6 +243,13 @@ func readEntry(w http.ResponseWriter, r *http.Request) (*entry, error) {
 		return nil, &refused{status: http.StatusBadRequest, code: codeBody, message: "the body is " + v.Kind.String() + " and not an object"}
 	}
 	return &entry{text, v}, nil
+}
+
+// problem shows a problem of the body.
+func (e *entry) problem(p jsontree.Problem) problemView {
+	before := e.text[:p.Offset]
+	return problemView{Level: route.FileError.String(), Path: p.Path, Field: p.Path, Line: bytes.Count(before, []byte("\n")) + 1,
+		Column: p.Offset - bytes.LastIndexByte(before, '\n'), Message: p.Message}
 }
 
 // without returns the entry's text without some members, and without those that are null.

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -132,7 +134,9 @@ func TestFramings(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d", name, piece), func(t *testing.T) {
+				sent := make(chan struct{})
 				a := peer(t, func(_ int, conn *net.TCPConn) {
+					defer close(sent)
 					readRequest(t, conn)
 					if piece == 0 {
 						io.WriteString(conn, c.answer)
@@ -161,8 +165,11 @@ func TestFramings(t *testing.T) {
 					t.Fatalf("got %d bytes %.50q, error %v", len(got), got, err)
 				}
 				conn.Release()
-				if got, want := cl.Open(), int64(0); c.reusable != (got != want) {
-					t.Fatalf("%d connections are open after Release, reusable is %v", got, c.reusable)
+				<-sent // what is behind the answer may come late
+				if again := cl.Pool(a).Idle(); (again != nil) != c.reusable {
+					t.Fatalf("the connection is used again: %v, want %v", again != nil, c.reusable)
+				} else if again != nil {
+					again.Release()
 				}
 			})
 		}
@@ -223,14 +230,13 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// C027: a connection that the upstream closed while it was idle is told apart from one that failed.
+// C027: a connection that the upstream closes just as it is used again is told apart from one that failed.
 func TestC027_StaleConnection(t *testing.T) {
-	closed := make(chan struct{})
 	a := peer(t, func(_ int, conn *net.TCPConn) {
 		readRequest(t, conn)
 		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+		conn.Read(make([]byte, 1)) // of the next request
 		conn.Close()
-		close(closed)
 	})
 	cl := client(t)
 	var h fasthttp.ResponseHeader
@@ -242,12 +248,74 @@ func TestC027_StaleConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Release()
-	<-closed
 	conn, err = get(t, cl, a, someLimits, &h)
 	if !IsStale(err) {
 		t.Fatalf("got %v", err)
 	}
 	conn.Release()
+}
+
+// A connection on which something has come while it was idle, its end or bytes that nobody asked for, is not used again.
+func TestIdleConnectionsAreQuiet(t *testing.T) {
+	const hi = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+	for name, c := range map[string]struct {
+		with  string // sent in one write with the answer
+		later func(net.Conn)
+		again bool // it is used again
+	}{
+		"nothing":                     {"", func(net.Conn) {}, true},
+		"its end":                     {"", func(c net.Conn) { c.Close() }, false},
+		"an answer to nothing":        {"", func(c net.Conn) { io.WriteString(c, hi) }, false},
+		"an answer behind the answer": {hi, func(net.Conn) {}, false},
+	} {
+		for _, secure := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, TLS: %v", name, secure), func(t *testing.T) {
+				answered, said := make(chan struct{}), make(chan struct{})
+				var once sync.Once
+				hs := httptest.NewUnstartedServer(nil)
+				hs.StartTLS() // for its certificate
+				hs.Close()
+				a := peer(t, func(n int, tcp *net.TCPConn) {
+					defer tcp.Close()
+					var conn net.Conn = tcp
+					if secure {
+						conn = tls.Server(tcp, hs.TLS)
+					}
+					for r := bufio.NewReader(conn); ; {
+						req, err := http.ReadRequest(r)
+						if err != nil {
+							return
+						}
+						io.Copy(io.Discard, req.Body)
+						io.WriteString(conn, hi+c.with)
+						once.Do(func() { <-answered; c.later(conn); close(said) })
+					}
+				})
+				a.TLS = secure
+				cl := NewClient(hs.Client().Transport.(*http.Transport).TLSClientConfig.Clone())
+				defer cl.Close()
+				var h fasthttp.ResponseHeader
+				first, err := get(t, cl, a, someLimits, &h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := body(first); got != "hi" || err != nil {
+					t.Fatalf("%q, %v", got, err)
+				}
+				first.Release()
+				close(answered)
+				<-said
+				second, err := get(t, cl, a, someLimits, &h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := body(second); got != "hi" || err != nil || (first == second) != c.again {
+					t.Errorf("%q, %v, the same connection: %v", got, err, first == second)
+				}
+				second.Release()
+			})
+		}
+	}
 }
 
 // An upstream that refuses a request before it has read it to its end is heard.
