@@ -74,7 +74,7 @@ func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over b
 	for x.attempts < budget && x.mayTry() {
 		if err := x.pick(p); err != nil {
 			if errors.Is(err, errLeft) {
-				x.outcome = clientClosed
+				x.outcome = x.client.leaving()
 				return true
 			}
 			if !x.isKept && x.lastErr == nil && x.refusal == nil {
@@ -90,7 +90,7 @@ func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over b
 		x.request.Tried(x.lease.Index())
 		x.returnLease()
 		if x.client.left() {
-			x.outcome = clientClosed
+			x.outcome = x.client.leaving()
 			return true
 		}
 		if x.isKept && !x.route.Retry.StatusCodes.Has(x.keptStatus) {
@@ -164,7 +164,7 @@ func (x *exchange) putAside() (put bool, err error) {
 func (x *exchange) failed(err error) (over bool) {
 	x.releaseUpstream()
 	if x.client.left() {
-		x.outcome, x.health, x.result = clientClosed, lb.Neutral, metrics.Abandoned
+		x.outcome, x.health, x.result = x.client.leaving(), lb.Neutral, metrics.Abandoned
 		return true
 	}
 	x.health, x.lastErr, x.result = lb.Failed, err, attemptResult(err)

@@ -88,7 +88,7 @@ func (x *exchange) keepAs(status int) (kept bool, err error) {
 	x.releaseUpstream()
 	x.head, x.kept = x.kept, x.head
 	x.answer, x.keptBody = x.keptBody[:0], x.answer
-	x.isKept, x.keptFrom, x.keptStatus = true, x.to, status
+	x.isKept, x.keptFrom, x.keptStatus, x.keptFallback = true, x.to, status, x.fallback
 	return true, nil
 }
 
@@ -147,8 +147,9 @@ func (x *exchange) commit() {
 func (x *exchange) settle() {
 	switch {
 	case x.client.left():
-		x.outcome = clientClosed
+		x.outcome = x.client.leaving()
 	case x.isKept:
+		x.fallback = x.keptFallback
 		x.whole, x.answer, x.keptBody = true, x.keptBody, x.answer
 		x.to, x.status = x.keptFrom, x.kept.StatusCode()
 		x.writeAnswer(x.kept, len(x.answer))
@@ -158,6 +159,7 @@ func (x *exchange) settle() {
 		}
 	case x.lastErr != nil:
 		e := noAnswer(x.lastErr, x.route)
+		x.fallback = false
 		x.outcome, x.status = upstreamError, e.Status
 		x.writeError(e)
 	case x.refusal != nil:
@@ -286,19 +288,19 @@ func (x *exchange) noteFirst() {
 // aborted notes that an answer broke off. The connection to the client is then cut without an end of the body, which is
 // the one sign that no client can miss.
 func (x *exchange) aborted(err error) {
-	x.outcome = upstreamAborted
-	if x.client.left() {
-		x.outcome = clientClosed
-	}
-	x.lastErr = err
 	x.health = lb.Neutral
+	if x.client.left() { // which is why the upstream's part was ended
+		x.outcome = x.client.leaving()
+		return
+	}
+	x.outcome, x.lastErr = upstreamAborted, err
 }
 
 // CloseWithError ends the exchange after its answer has been written, or could not be, or was dropped unwritten. The
 // HTTP server calls it exactly once; it would call a Close as well.
 func (x *exchange) CloseWithError(err error) error {
-	if (err != nil || !x.delivered) && x.outcome != upstreamAborted && x.outcome != internalError {
-		x.outcome = clientClosed
+	if (err != nil || !x.delivered) && !x.outcome.broken() {
+		x.outcome = x.client.leaving()
 	}
 	x.end()
 	return nil
@@ -318,10 +320,10 @@ func (x *exchange) writeUnframed(resp *fasthttp.Response) {
 	}
 	switch {
 	case err == nil:
-	case x.outcome == upstreamAborted, x.outcome == internalError:
+	case x.outcome.broken():
 		x.client.reset() // the end of the connection would pass for the end of the body
 	default:
-		x.outcome = clientClosed
+		x.outcome = x.client.leaving()
 	}
 	x.streaming = false
 	x.ctx.HijackSetNoResponse(true) // all is written: the server has only to close
