@@ -307,7 +307,8 @@ func TestC066ShutdownAtOnce(t *testing.T) {
 			t.Errorf("a request that was cut got %q", rest)
 		}
 	}
-	if g.Active() != 0 || silent.Received() != 1 {
-		t.Errorf("%d requests are left, %d were sent", g.Active(), silent.Received())
+	if g.Active() != 0 {
+		t.Errorf("%d requests are left", g.Active())
 	}
+	gatewaytest.Eventually(t, "the engine is left alone", func() bool { return silent.Open() == 0 })
 }
