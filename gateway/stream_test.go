@@ -127,7 +127,7 @@ func TestC002AnySplit(t *testing.T) {
 			g := gatewaytest.Start(t, open("", "", up.url))
 			conn, r := send(t, g, "")
 			in, passed := eventwise(stream)
-			step := 1 + len(in)/2000 // of the longest streams not every offset is tried
+			step := 1 + len(in)/1000 // of the longest streams not every offset is tried
 			for cut := 0; cut <= len(in); cut += step {
 				if _, err := io.WriteString(conn, post(path, body)); err != nil {
 					t.Fatal(err)

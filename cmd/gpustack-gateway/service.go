@@ -134,6 +134,7 @@ func (s *service) newAdmin() http.Handler {
 		Recent:   s.recent,
 		Token:    s.token,
 		Check:    func(text []byte) (*route.Snapshot, []route.Problem) { return build(s.routes, text, s.lookupEnv) },
+		Schema:   route.Schema(builtin.All(nil)),
 		Reload:   func() { s.reload("admin") },
 	})
 }

@@ -4,6 +4,7 @@
 package admin
 
 import (
+	_ "embed" // of openapi.json
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/rs/zerolog"
 
+	"github.com/gpustack/gpustack-gateway/gateway/admin/console"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/route"
 )
@@ -34,20 +36,22 @@ type Config struct {
 	Clients  func() int       // open client connections
 	Circuits func() []Circuit // of the decision services that were asked
 
-	// Token, if set, is asked for everywhere but for the process's health. Without it the address has to be on loopback,
+	// Token, if set, is asked for everywhere but for the process's health and the console's files. Without it the address has to be on loopback,
 	// and answers only to loopback's names.
 	Token *Token
 	// Recent is told of every request that ends.
 	Recent *Recent
 	// Check says what the text of a routes file would be, and all that is wrong with it, as serving it would.
 	Check func(text []byte) (*route.Snapshot, []route.Problem)
+	// Schema is the JSON Schema of a routes file.
+	Schema []byte
 	// Reload has the table read the file now.
 	Reload func()
 }
 
 // New returns the handler of the admin address.
 func New(c Config) http.Handler {
-	a := &admin{Config: c, router: chi.NewRouter(), asker: newAsker()}
+	a := &admin{Config: c, router: chi.NewRouter(), asker: newAsker(), pages: map[string]bool{}}
 	a.routes()
 	return a.guard(a.router)
 }
@@ -55,6 +59,7 @@ func New(c Config) http.Handler {
 type admin struct {
 	Config
 	router    *chi.Mux
+	pages     map[string]bool // paths of the console
 	documents documents
 	writing   sync.Mutex   // held by a request that edits the file
 	streams   atomic.Int64 // of live
@@ -72,6 +77,12 @@ func (a *admin) routes() {
 	r.Get("/readyz", a.readyz)
 	r.Head("/readyz", a.readyz)
 	r.Method(http.MethodGet, "/metrics", a.Metrics)
+
+	for path, file := range console.Handlers() {
+		a.pages[path] = true
+		r.Method(http.MethodGet, path, file)
+		r.Method(http.MethodHead, path, file)
+	}
 
 	r.Get("/api/status", a.status)
 	r.Get("/api/routes", a.getRoutes)
@@ -100,7 +111,22 @@ func (a *admin) routes() {
 	r.Delete("/api/models/{name}/instances/{instance}/drain", a.drains(false))
 	r.Get("/api/live", a.live)
 	r.Post("/api/simulate", a.simulate)
+	r.Get("/api/schema", constant(a.Schema))
+	r.Get("/api/openapi.json", constant(openapi))
 	r.Post("/api/explain", a.explain)
+}
+
+// openapi describes the API. A test holds it to what answers.
+//
+//go:embed openapi.json
+var openapi []byte
+
+// constant returns a handler that answers with one JSON text.
+func constant(text []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(text) // it fails only if the client has left
+	}
 }
 
 type state struct {

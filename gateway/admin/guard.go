@@ -62,7 +62,8 @@ func Loopback(a net.Addr) bool {
 // guard lets requests through to a handler that come from an operator, and not from a web page that an operator's browser
 // shows: by the token if there is one, and on loopback, where there may be none, by the host's name that was asked for
 // (against names that are made to lead to loopback). What changes something must not come from another origin, and says
-// that it is JSON, which no form can. There are no CORS headers, so no other origin can read an answer.
+// that it is JSON, which no form can. There are no CORS headers, so no other origin can read an answer. The console's own
+// files need no token: a browser can't send one with a page, and there is nothing in them that is not in the program.
 func (a *admin) guard(next http.Handler) http.Handler {
 	origins := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,13 +73,12 @@ func (a *admin) guard(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		switch {
-		case open(r.URL.Path):
+		case r.URL.Path == "/healthz", r.URL.Path == "/readyz": // whoever checks the process's health has no token
 			next.ServeHTTP(w, r)
 			return
-		case a.Token != nil && !a.known(r):
+		case a.Token != nil && !a.pages[r.URL.Path] && !a.known(r):
 			h.Set("WWW-Authenticate", `Bearer realm="gpustack-gateway"`)
-			h.Add("WWW-Authenticate", `Basic realm="gpustack-gateway", charset="UTF-8"`)
-			fail(w, http.StatusUnauthorized, "the admin token is required: Authorization: Bearer TOKEN, or as the password of Basic")
+			fail(w, http.StatusUnauthorized, "the admin token is required, as Authorization: Bearer TOKEN")
 			return
 		case a.Token == nil && !local(r.Host):
 			fail(w, http.StatusForbidden, "the admin address is not known by the name of this Host header; ask for localhost, or give the gateway a token (--admin-token-file)")
@@ -102,9 +102,6 @@ func (a *admin) guard(next http.Handler) http.Handler {
 	})
 }
 
-// open reports whether a path is for everybody: whoever checks the health of the process has no token.
-func open(path string) bool { return path == "/healthz" || path == "/readyz" }
-
 // foreign reports whether a browser says that another origin's page asks for something that is no page itself.
 func foreign(r *http.Request) bool {
 	if !strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/metrics" {
@@ -119,11 +116,8 @@ func changes(method string) bool {
 	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
 }
 
-// known reports whether a request has the token: as a bearer's, or as the password that a browser has asked for.
+// known reports whether a request has the token.
 func (a *admin) known(r *http.Request) bool {
-	if _, password, ok := r.BasicAuth(); ok {
-		return a.Token.is(password)
-	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.EqualFold(scheme, "Bearer") && a.Token.is(strings.TrimSpace(token))
 }

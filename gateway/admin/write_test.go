@@ -72,7 +72,7 @@ func operate(t *testing.T, text string, change ...func(*admin.Config)) *operated
 		Check: func(text []byte) (*route.Snapshot, []route.Problem) {
 			return route.Load(o.file, text, options(lb.NewFleet(rand.Uint64)))
 		},
-		Recent: admin.NewRecent(),
+		Recent: admin.NewRecent(), Schema: route.Schema(builtin.All(nil)),
 		Reload: func() { _, _, _ = o.table.Reload() },
 	}
 	for _, f := range change {
@@ -152,7 +152,9 @@ func (o *operated) ask(method, path, body string, headers ...string) reply {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	return reply{resp.StatusCode, resp.Header, string(bytes.TrimSpace(b))}
+	answer := reply{resp.StatusCode, resp.Header, string(bytes.TrimSpace(b))}
+	described().check(o.t, method, path, answer)
+	return answer
 }
 
 // write sends a request that edits the file as it is.

@@ -133,6 +133,13 @@ func Start(t testing.TB, routes string, opts ...Option) *Gateway {
 func (g *Gateway) stop(served chan error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
+	// The test has closed its connections by now. A shutdown that still finds one looks again only a tenth of a second later.
+	for range 50 {
+		if g.Clients() == 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
 	g.Shutdown(ctx, 0)
 	if err := <-served; err != nil {
 		g.t.Errorf("Serve: %v", err)
