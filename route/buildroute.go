@@ -13,7 +13,8 @@ import (
 func (b *builder) route(at string, e *Entry) *Route {
 	l := b.defaults().with(&e.LimitsEntry)
 	r := &Route{Name: e.Name, Description: e.Description, Categories: e.Categories, Access: e.access(),
-		Timeouts: l.timeouts, Retry: l.retry, MaxBodyBytes: l.maxBodyBytes, DebugHeaders: b.file.Defaults.DebugHeaders, Queue: b.queue(e), Heartbeat: e.Heartbeat}
+		Timeouts: l.timeouts, Retry: l.retry, MaxBodyBytes: l.maxBodyBytes, DebugHeaders: b.file.Defaults.DebugHeaders, Queue: b.queue(e), Heartbeat: e.Heartbeat,
+		InjectUsage: e.Usage != nil && *e.Usage == "inject"}
 	if r.Access == AllowedUsers {
 		r.users = make(map[string]bool, len(e.AllowedUsers))
 		for _, user := range e.AllowedUsers {
