@@ -228,7 +228,7 @@ func shutdown(t *testing.T, options ...gatewaytest.Option) {
 	stopped := make(chan int, 1)
 	go func() { stopped <- g.Shutdown(limit, time.Second) }()
 	g.Eventually("it says that it drains", g.Draining)
-	for served := 0; served < 3; served++ { // whoever balances over gateways may not have noticed yet
+	for range 3 { // whoever balances over gateways may not have noticed yet
 		if a := g.Post(chat, quick); a.Status != 200 {
 			t.Errorf("during the grace period: %d %s %v", a.Status, a.Body, a.Err)
 		}
