@@ -18,11 +18,15 @@ const (
 	upstreamAborted                // the answer broke off after part of it had been passed on
 	rejected                       // the gateway refused the request
 	internalError                  // a fault of the gateway
+	shutDown                       // the gateway stopped, and its time to drain was over
 )
 
-var outcomes = [...]string{"ok", "client_closed", "upstream_error", "upstream_aborted", "rejected", "internal_error"}
+var outcomes = [...]string{"ok", "client_closed", "upstream_error", "upstream_aborted", "rejected", "internal_error", "shutdown"}
 
 func (o Outcome) String() string { return outcomes[o] }
+
+// broken reports whether an answer broke off, and not because its client had gone.
+func (o Outcome) broken() bool { return o == upstreamAborted || o == internalError }
 
 // statusClientClosed is what the log says of a client that left before a status was sent; nginx made the number known.
 const statusClientClosed = 499
@@ -76,7 +80,10 @@ func (x *exchange) log(now time.Time) {
 		e.Str("key", name)
 	}
 	if x.route != nil {
-		e.Str("route", x.route.Name).Str("route_by", x.route.By.String())
+		e.Str("route", x.route.Name)
+		if x.route.Reason == "" {
+			e.Str("route_by", x.route.By.String())
+		}
 	}
 	if x.to != nil {
 		e.Str("target", x.to.Target).Str("instance", x.to.Instance)
@@ -85,6 +92,9 @@ func (x *exchange) log(now time.Time) {
 		e.Str("decided_by", by)
 	}
 	e.Int("status", x.told()).Stringer("outcome", x.outcome).Int("attempts", x.attempts)
+	if x.code != "" {
+		e.Str("code", x.code)
+	}
 	if x.fallback {
 		e.Bool("fallback", true)
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -73,7 +74,7 @@ func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over b
 	for x.attempts < budget && x.mayTry() {
 		if err := x.pick(p); err != nil {
 			if errors.Is(err, errLeft) {
-				x.outcome = clientClosed
+				x.outcome = x.client.leaving()
 				return true
 			}
 			if !x.isKept && x.lastErr == nil && x.refusal == nil {
@@ -89,7 +90,7 @@ func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over b
 		x.request.Tried(x.lease.Index())
 		x.returnLease()
 		if x.client.left() {
-			x.outcome = clientClosed
+			x.outcome = x.client.leaving()
 			return true
 		}
 		if x.isKept && !x.route.Retry.StatusCodes.Has(x.keptStatus) {
@@ -163,7 +164,7 @@ func (x *exchange) putAside() (put bool, err error) {
 func (x *exchange) failed(err error) (over bool) {
 	x.releaseUpstream()
 	if x.client.left() {
-		x.outcome, x.health, x.result = clientClosed, lb.Neutral, metrics.Abandoned
+		x.outcome, x.health, x.result = x.client.leaving(), lb.Neutral, metrics.Abandoned
 		return true
 	}
 	x.health, x.lastErr, x.result = lb.Failed, err, attemptResult(err)
@@ -213,7 +214,10 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 	if x.model = x.model[:0]; until > from { // else the request names none: it is about a response
 		x.model = x.call.EncodeModel(x.model, to.Model)
 	}
-	x.writeHead(to, len(x.body)-(until-from)+len(x.model))
+	x.pieces = append(x.pieces[:0], nil, x.body[:from], x.model, x.body[until:])
+	asked := r.InjectUsage && x.askUsage()
+	x.writeHead(to, lengthOf(x.pieces))
+	x.pieces[0] = x.out
 	x.answer, x.whole, x.first = x.answer[:0], false, time.Time{}
 
 	for fresh := false; ; fresh = true {
@@ -227,9 +231,9 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 		}
 		x.up = up
 		clearHead(x.head)
-		err = up.RoundTrip(x.method, x.head, limits, x.out, x.body[:from], x.model, x.body[until:])
+		err = up.RoundTrip(x.method, x.head, limits, x.pieces...)
 		if err == nil {
-			x.follower.begin(x.head, x.endpoint)
+			x.follower.begin(x.head, x.endpoint, asked)
 			return nil
 		}
 		if !upstream.IsStale(err) {
@@ -237,6 +241,38 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 		}
 		x.releaseUpstream()
 	}
+}
+
+// askUsage changes the pieces of a chat's body so that its stream tells the usage, and reports whether it did: not if the
+// client asks itself.
+func (x *exchange) askUsage() bool {
+	if x.endpoint.Name != "chat" && x.endpoint.Name != "completions" {
+		return false
+	}
+	from, until, text, ok := x.call.AskUsage()
+	if !ok {
+		return false
+	}
+	offset := 0 // of a piece in the client's body
+	for i, p := range x.pieces {
+		if i == 2 { // the model's name stands for another one
+			_, offset = x.call.ModelSpan()
+			continue
+		}
+		if from >= offset && until <= offset+len(p) {
+			x.pieces = slices.Replace(x.pieces, i, i+1, p[:from-offset], []byte(text), p[until-offset:])
+			return true
+		}
+		offset += len(p)
+	}
+	return false
+}
+
+func lengthOf(pieces [][]byte) (n int) {
+	for _, p := range pieces {
+		n += len(p)
+	}
+	return n
 }
 
 // connect returns a connection to an upstream: one that has nothing to do, unless it has to be fresh, or a new one.

@@ -34,6 +34,7 @@ type client struct {
 
 	mu      sync.Mutex
 	gone    bool            // the client has left, or the gateway cuts it off
+	cutOff  bool            // it is the latter
 	up      *upstream.Conn  // the round trip that is on for it
 	ctx     context.Context //nolint:containedctx // made when a request has to wait for something, ended with the request
 	cancel  context.CancelFunc
@@ -63,6 +64,25 @@ func (c *client) PeerGone() {
 	if c.cancel != nil {
 		c.cancel()
 	}
+}
+
+// cut ends the connection of a client, with whatever is being done for it, because the gateway stops.
+func (c *client) cut() {
+	c.mu.Lock()
+	c.cutOff = !c.gone
+	c.mu.Unlock()
+	c.PeerGone()
+	_ = c.Conn.Close() // the server that reads from it closes the rest
+}
+
+// leaving is how a request ends whose client has gone.
+func (c *client) leaving() Outcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cutOff {
+		return shutDown
+	}
+	return clientClosed
 }
 
 // left reports whether the client has gone.
@@ -182,7 +202,7 @@ func (c *client) writeUntil(t time.Time) error {
 
 // reset ends the connection in a way that no peer takes for the end of what it reads, not by TLS's goodbye either.
 func (c *client) reset() {
-	if t, ok := c.Conn.(*net.TCPConn); ok {
+	if t, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {
 		_ = t.SetLinger(0) // on a connection that is closed there is nothing to reset
 	}
 	_ = c.Close() // the HTTP server's own close comes to nothing

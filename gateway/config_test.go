@@ -228,7 +228,7 @@ func shutdown(t *testing.T, options ...gatewaytest.Option) {
 	stopped := make(chan int, 1)
 	go func() { stopped <- g.Shutdown(limit, time.Second) }()
 	g.Eventually("it says that it drains", g.Draining)
-	for served := 0; served < 3; served++ { // whoever balances over gateways may not have noticed yet
+	for range 3 { // whoever balances over gateways may not have noticed yet
 		if a := g.Post(chat, quick); a.Status != 200 {
 			t.Errorf("during the grace period: %d %s %v", a.Status, a.Body, a.Err)
 		}
@@ -307,7 +307,8 @@ func TestC066ShutdownAtOnce(t *testing.T) {
 			t.Errorf("a request that was cut got %q", rest)
 		}
 	}
-	if g.Active() != 0 || silent.Received() != 1 {
-		t.Errorf("%d requests are left, %d were sent", g.Active(), silent.Received())
+	if g.Active() != 0 {
+		t.Errorf("%d requests are left", g.Active())
 	}
+	gatewaytest.Eventually(t, "the engine is left alone", func() bool { return silent.Open() == 0 })
 }

@@ -27,6 +27,7 @@ type exchange struct {
 	out      []byte                   // the request's head, as it is sent upstream
 	shared   []byte                   // the part of it that all attempts share
 	model    []byte                   // the model's name, as it is sent upstream
+	pieces   [][]byte                 // of the request as it is sent upstream
 	kept     *fasthttp.ResponseHeader // head and body of the last answer that was put aside while others are asked
 	keptBody []byte
 	follower follower
@@ -52,18 +53,19 @@ type state struct {
 	decoded   bool // body is not what was sent: its compression has been taken off
 	route     *route.Route
 
-	up         *upstream.Conn // the round trip that is on
-	to         *route.Upstream
-	health     lb.Outcome            // what the lease is given back with
-	result     metrics.AttemptResult // of the attempt that is on, or was last
-	attempts   int
-	fallback   bool          // a fallback target serves
-	lastErr    error         // of the last attempt that gave no answer
-	refusal    *openai.Error // why no candidate could be picked
-	isKept     bool
-	keptFrom   *route.Upstream
-	keptStatus int  // that it counts as
-	whole      bool // answer is all of the body
+	up           *upstream.Conn // the round trip that is on
+	to           *route.Upstream
+	health       lb.Outcome            // what the lease is given back with
+	result       metrics.AttemptResult // of the attempt that is on, or was last
+	attempts     int
+	fallback     bool          // a fallback target is asked; at the end: it answered
+	lastErr      error         // of the last attempt that gave no answer
+	refusal      *openai.Error // why no candidate could be picked
+	isKept       bool
+	keptFrom     *route.Upstream
+	keptStatus   int  // that it counts as
+	keptFallback bool // it came from a fallback target
+	whole        bool // answer is all of the body
 
 	streaming bool // the answer is being passed on after the handler has returned
 	chunked   bool // it is of unknown length, to a client that knows chunks
@@ -72,6 +74,7 @@ type state struct {
 	stream    bool // an event stream was asked for
 	outcome   Outcome
 	status    int
+	code      string    // of an error that the gateway made
 	first     time.Time // when the first byte of the answer's body came
 	received  int       // bytes of the request's body
 	written   int64     // bytes of the answer's body that were passed on
@@ -79,6 +82,7 @@ type state struct {
 
 func newExchange(g *Gateway) *exchange {
 	x := &exchange{gateway: g, head: new(fasthttp.ResponseHeader), kept: new(fasthttp.ResponseHeader)}
+	clear(x.pieces) // they must not keep a body alive
 	clearHead(x.head)
 	clearHead(x.kept)
 	return x
@@ -124,6 +128,7 @@ func (x *exchange) recycle() {
 	g := x.gateway
 	x.state = state{}
 	x.call.Reset()
+	x.follower.reset()
 	x.request.Reset()
 	clearHead(x.head)
 	clearHead(x.kept)
@@ -181,6 +186,7 @@ func (x *exchange) farewell() {
 
 // writeError renders an error in the dialect of the API that was called.
 func (x *exchange) writeError(e *openai.Error) {
+	x.code = e.Code
 	h := &x.ctx.Response.Header
 	x.ctx.Response.Reset()
 	h.SetStatusCode(e.Status)

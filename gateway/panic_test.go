@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/openai"
 	"github.com/gpustack/gpustack-gateway/plugins"
+	"github.com/gpustack/gpustack-gateway/route"
 )
 
 // faulty is a policy that panics where a request's header says.
@@ -212,6 +214,36 @@ func TestC123APanicInAReload(t *testing.T) {
 	}
 	broken = false
 	if changed, problems, err = g.Table.Reload(); !changed || len(problems) > 0 || err != nil {
+		t.Errorf("changed %v, %v, %v", changed, problems, err)
+	}
+}
+
+// So is what breaks after the exchange: the snapshot serves, and the next reload is not kept waiting.
+func TestC123APanicBehindASwap(t *testing.T) {
+	e := engine(t, sim.Behaviour{})
+	g := gatewaytest.Start(t, open("", "", e.URL()))
+	broken := true
+	table := route.NewTable(g.File, route.Options{Fleet: g.Fleet, Rand: rand.Uint64, OnSwap: func(*route.Snapshot) {
+		if broken {
+			panic("the hook is broken")
+		}
+	}})
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("nobody is told that the hook is broken")
+			}
+		}()
+		_, _, _ = table.Reload()
+	}()
+	if s := table.Load(); s == nil || s.Route([]byte("m")) == nil {
+		t.Error("the snapshot does not serve")
+	}
+	broken = false
+	if err := os.WriteFile(g.File, []byte(open("", "", e.URL())+" "), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if changed, problems, err := table.Reload(); !changed || len(problems) > 0 || err != nil || table.Load().Generation != 2 {
 		t.Errorf("changed %v, %v, %v", changed, problems, err)
 	}
 }

@@ -122,6 +122,7 @@ type Route struct {
 	MaxBodyBytes int64 // 0 is unlimited
 	DebugHeaders bool
 	Queue        Queue
+	InjectUsage  bool          // ask engines for the usage of streamed chats, and hide that from clients that did not
 	Heartbeat    time.Duration // of silence in a stream after which the client is told that it still runs; 0 is never
 
 	users map[string]bool // who may, if Access is AllowedUsers

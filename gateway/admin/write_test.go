@@ -55,8 +55,17 @@ const aFile = `{
 // operate serves the admin side of a routes file with the given text.
 func operate(t *testing.T, text string, change ...func(*admin.Config)) *operated {
 	t.Helper()
-	o := &operated{t: t, file: filepath.Join(t.TempDir(), "routes.json"), env: map[string]string{"JEV": "jev-environment-secret"}}
-	o.put(text)
+	file := filepath.Join(t.TempDir(), "routes.json")
+	if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	return operateOn(t, file, change...)
+}
+
+// operateOn serves the admin side of a routes file that is there.
+func operateOn(t *testing.T, file string, change ...func(*admin.Config)) *operated {
+	t.Helper()
+	o := &operated{t: t, file: file, env: map[string]string{"JEV": "jev-3f9c2b7a1d5e8804"}}
 	o.fleet = lb.NewFleet(rand.Uint64)
 	options := func(f *lb.Fleet) route.Options {
 		return route.Options{Kinds: builtin.All(nil), Fleet: f, Rand: rand.Uint64,
@@ -99,6 +108,18 @@ func (o *operated) text() string {
 		o.t.Fatal(err)
 	}
 	return string(text)
+}
+
+// engine returns the engine of a URL.
+func (o *operated) engine(url string) *lb.Engine {
+	o.t.Helper()
+	for _, e := range o.fleet.Engines() {
+		if e.URL() == url {
+			return e
+		}
+	}
+	o.t.Fatalf("there is no engine %s", url)
+	return nil
 }
 
 type reply struct {

@@ -41,7 +41,7 @@ type Conn struct {
 	broken  error // what is wrong with the framing behind the piece that was returned last
 
 	one  [1]byte // what quiet reads into
-	vec  [4][]byte
+	vec  [6][]byte
 	bufs net.Buffers
 }
 
