@@ -16,7 +16,7 @@ help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## Run a demo on loopback: the gateway before simulated engines, with commands to try
-	$(GO) run -ldflags '$(LDFLAGS)' ./cmd/gpustack-gateway demo
+	$(GO) run -ldflags '$(LDFLAGS)' ./cmd/gpustack-gateway demo $(ARGS)
 
 build: ## Build the static binary bin/gpustack-gateway
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/gpustack-gateway ./cmd/gpustack-gateway

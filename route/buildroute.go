@@ -78,7 +78,7 @@ func (p *poolBuilder) derive(e *Entry) {
 	case len(weights) == 0:
 		p.unusable(targets, "there are fallback targets only, and no target to choose")
 	case !ok:
-		p.unusable(targets, "some targets have a weight and some have not")
+		p.unusable(targets, "some targets have a weight and some have not (0 is none)")
 	case len(p.config.Candidates) == 0 && len(p.route.Fallbacks) == 0:
 		p.unusable(targets, "no target's model has an instance")
 	case len(p.config.Candidates) == 0:

@@ -170,6 +170,10 @@ func printCandidates(w io.Writer, r *lb.Report) {
 	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "\tTARGET\tINSTANCE\tIN FLIGHT\tSTATE")
+	weighted := r.RouteBy == lb.TargetWeight.String()
+	if weighted {
+		fmt.Fprint(table, "\tSHARE")
+	}
 	for _, v := range r.Votes {
 		fmt.Fprintf(table, "\t%s", strings.ToUpper(v.Plugin))
 	}
@@ -188,6 +192,9 @@ func printCandidates(w io.Writer, r *lb.Report) {
 			inflight += fmt.Sprintf(" of %d", c.Limit)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s", mark, c.Target, c.Instance, inflight, stateOf(c))
+		if weighted {
+			fmt.Fprintf(table, "\t%s", percent(c.Share))
+		}
 		for _, v := range c.Votes {
 			fmt.Fprintf(table, "\t%.4g: %s, +%.4g", v.Score, percent(v.Normalised), v.Contribution)
 		}

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -40,12 +43,11 @@ func (c *serveCommand) Run(ctx context.Context, p *process) error {
 	if c.TLSCert != "" {
 		settings.certificate = &certificate{certFile: c.TLSCert, keyFile: c.TLSKey}
 	}
-	var listen net.ListenConfig
 	var err error
-	if settings.data, err = listen.Listen(ctx, "tcp", c.Listen); err != nil {
+	if settings.data, err = listen(ctx, c.Listen, "--listen"); err != nil {
 		return err
 	}
-	if settings.admin, err = listen.Listen(ctx, "tcp", c.AdminListen); err != nil {
+	if settings.admin, err = listen(ctx, c.AdminListen, "--admin-listen"); err != nil {
 		_ = settings.data.Close()
 		return err
 	}
@@ -55,4 +57,18 @@ func (c *serveCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	return s.run(ctx, p)
+}
+
+// listen listens on the address that a flag says, and says what can be done if that does not work.
+func listen(ctx context.Context, address, flag string) (net.Listener, error) {
+	var config net.ListenConfig
+	ln, err := config.Listen(ctx, "tcp", address)
+	var wrong *net.AddrError
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%w; %s takes another one", err, flag)
+	case errors.As(err, &wrong):
+		return nil, usagef("%s: %q is not an address such as 127.0.0.1:8080, or :8080 for all: %v", flag, address, wrong.Err)
+	}
+	return ln, err
 }

@@ -117,7 +117,7 @@ func (s *service) load() error {
 func (s *service) newGateway() (*gateway.Gateway, error) {
 	c := gateway.Config{Table: s.table, Log: s.log, Rand: rand.Uint64, Metrics: s.metrics, Upstream: s.upstream, Observe: s.recent.Observe}
 	if s.certificate != nil {
-		if err := s.certificate.load(); err != nil {
+		if _, err := s.certificate.load(); err != nil {
 			return nil, fmt.Errorf("cannot use the certificate: %w", err)
 		}
 		c.TLS = s.certificate.config()
@@ -160,6 +160,10 @@ func (s *service) run(ctx context.Context, p *process) error {
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
 	changed := filewatch.Watch(watching, s.routes)
+	var renewed <-chan struct{}
+	if s.certificate != nil {
+		renewed = filewatch.Watch(watching, s.certificate.certFile)
+	}
 
 	s.log.Info().Str("version", buildVersion()).Stringer("listen", s.data.Addr()).Stringer("admin", s.admin.Addr()).
 		Bool("tls", s.certificate != nil).Int("routes", len(s.table.Load().Routes())).Msg("serving")
@@ -180,6 +184,8 @@ func (s *service) run(ctx context.Context, p *process) error {
 			s.reloadSecrets()
 		case <-changed:
 			s.reload("file")
+		case <-renewed:
+			s.reloadCertificate()
 		}
 	}
 }
@@ -213,6 +219,10 @@ func (s *service) reload(cause string) {
 		s.metrics.Reload(s.table.Load().Generation, false, time.Now())
 		s.logProblems(problems)
 		s.log.Error().Str("cause", cause).Int("problems", len(problems)).Msg("routes file refused, the last good one keeps serving")
+	case !changed:
+		if cause == "signal" {
+			s.log.Info().Str("cause", cause).Msg("routes file is as it was")
+		}
 	case changed:
 		s.logProblems(problems)
 		snapshot := s.table.Load()
@@ -223,15 +233,23 @@ func (s *service) reload(cause string) {
 
 // reloadSecrets reads the certificate and the admin token again.
 func (s *service) reloadSecrets() {
-	if s.certificate != nil {
-		if err := s.certificate.load(); err != nil {
-			s.log.Error().Err(err).Msg("certificate cannot be used, the last good one stays")
-		}
-	}
+	s.reloadCertificate()
 	if s.token != nil {
 		if err := s.token.Reload(); err != nil {
 			s.log.Error().Err(err).Msg("admin token cannot be used, the last good one stays")
 		}
+	}
+}
+
+func (s *service) reloadCertificate() {
+	if s.certificate == nil {
+		return
+	}
+	switch changed, err := s.certificate.load(); {
+	case err != nil:
+		s.log.Error().Err(err).Msg("certificate cannot be used, the last good one stays")
+	case changed:
+		s.log.Info().Msg("certificate loaded")
 	}
 }
 
