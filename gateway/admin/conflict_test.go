@@ -129,7 +129,7 @@ func TestWritersInTurn(t *testing.T) {
 }
 
 // A file that somebody has edited into something that can't be used is not edited further, and is shown as what it is.
-func TestBrokenOnDisk(t *testing.T) {
+func TestC060_BrokenOnDisk(t *testing.T) {
 	for name, broken := range map[string]string{
 		"not JSON":       aFile[:len(aFile)/2],
 		"a wrong target": strings.Replace(aFile, `[ { "model": "small" } ]`, `[ { "model": "none" } ]`, 1),
@@ -181,7 +181,7 @@ func TestFileGone(t *testing.T) {
 // takes nothing new. It returns the path that the gateway is given.
 func configMap(t *testing.T, text string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "configmap") // t.TempDir is in a directory that only we may enter
+	dir, err := os.MkdirTemp("", "configmap") //nolint:usetesting // t.TempDir is in a directory that only we may enter
 	if err != nil {
 		t.Fatal(err)
 	}

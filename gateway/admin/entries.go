@@ -30,7 +30,7 @@ var (
 )
 
 func plainText(_ *document, body *entry, _ *jsontree.Value) ([]byte, error) {
-	return body.without(), nil
+	return body.given(), nil
 }
 
 // at returns the path of the entry that a request names.
@@ -112,7 +112,7 @@ const tokenMember = "api_token"
 // providerText keeps the token that a provider has, unless the body has another one, or null. Where requests would go to
 // another address with it, it has to be given again: whoever may write must not learn by that what can't be read.
 func providerText(d *document, body *entry, was *jsontree.Value) ([]byte, error) {
-	text := body.without()
+	text := body.given()
 	if was == nil || body.Member(tokenMember) != nil {
 		return text, nil
 	}
@@ -133,7 +133,7 @@ func keyText(d *document, body *entry, was *jsontree.Value) ([]byte, error) {
 	if body.Member(digestMember) != nil {
 		return nil, fieldProblem(digestMember, "is not to be given: the gateway makes the secret of a key")
 	}
-	text := body.without()
+	text := body.given()
 	if digest := was.Member(digestMember); digest != nil {
 		text = with(text, digestMember, d.raw(digest))
 	}
@@ -169,8 +169,8 @@ func createKey(d *document, r *http.Request, body *entry) (*edit, error) {
 	return e, nil
 }
 
-// targetAt returns the path of the target that a request names, by its position.
-func targetAt(d *document, r *http.Request) (path, route string, err error) {
+// targetAt returns the path of the target that a request names, by its position, and the name of the route that it is of.
+func targetAt(d *document, r *http.Request) (path, of string, err error) {
 	at, i, err := routeKind.at(d, r)
 	if err != nil {
 		return "", "", err
@@ -190,7 +190,7 @@ func createTarget(d *document, r *http.Request, body *entry) (*edit, error) {
 		return nil, err
 	}
 	path := jsontree.Field(at, "targets")
-	edited, err := jsonedit.Append(d.snapshot.Text(), path, body.without())
+	edited, err := jsonedit.Append(d.snapshot.Text(), path, body.given())
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func replaceTarget(d *document, r *http.Request, body *entry) (*edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	edited, err := jsonedit.Set(d.snapshot.Text(), path, body.without())
+	edited, err := jsonedit.Set(d.snapshot.Text(), path, body.given())
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func removeTarget(d *document, r *http.Request, _ *entry) (*edit, error) {
 
 // replaceDefaults sets what holds for every route that does not say otherwise.
 func replaceDefaults(d *document, _ *http.Request, body *entry) (*edit, error) {
-	edited, err := jsonedit.Set(d.snapshot.Text(), defaultsMember, body.without())
+	edited, err := jsonedit.Set(d.snapshot.Text(), defaultsMember, body.given())
 	if err != nil {
 		return nil, err
 	}

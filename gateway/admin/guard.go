@@ -26,7 +26,10 @@ const shortestToken = 16
 // OpenToken reads a token from a file. White space around it does not count.
 func OpenToken(path string) (*Token, error) {
 	t := &Token{path: path}
-	return t, t.Reload()
+	if err := t.Reload(); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // Reload reads the file again. With an error the token stays what it was.

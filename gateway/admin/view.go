@@ -178,8 +178,8 @@ func (v *viewer) target(e *route.TargetEntry) targetView {
 	return t
 }
 
-// fill adds what is happening at a target of a pool.
-func (v *viewer) fill(t *targetView, route string, p *lb.Pool, position int) {
+// fill adds what is happening at a target of a pool of a route.
+func (v *viewer) fill(t *targetView, of string, p *lb.Pool, position int) {
 	t.Name, t.Instances = p.Targets()[position].Name, []instanceView{}
 	for i := range p.Candidates() {
 		c := &p.Candidates()[i]
@@ -187,7 +187,7 @@ func (v *viewer) fill(t *targetView, route string, p *lb.Pool, position int) {
 			continue
 		}
 		in := v.instance(c.Instance, c.Engine.URL(), c.Limit, c.Exempt)
-		in.Requests = v.served[place{route, c.Key}]
+		in.Requests = v.served[place{of, c.Key}]
 		t.Requests += in.Requests
 		t.Instances = append(t.Instances, in)
 	}

@@ -252,15 +252,15 @@ func (e *entry) problem(p jsontree.Problem) problemView {
 		Column: p.Offset - bytes.LastIndexByte(before, '\n'), Message: p.Message}
 }
 
-// without returns the entry's text without some members, and without those that are null.
-func (e *entry) without(names ...string) []byte {
+// given returns the entry's text without the members that are null.
+func (e *entry) given() []byte {
 	left := []string{}
 	for i := range e.Members {
 		if e.Members[i].Value.Kind == jsontree.Null {
 			left = append(left, e.Members[i].Name)
 		}
 	}
-	return members(e.text, e.Value, append(left, names...))
+	return members(e.text, e.Value, left)
 }
 
 // with returns an object's text with a member more.

@@ -33,7 +33,7 @@ func Edit(path string, edit func([]byte) ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	was, err := os.ReadFile(path) //nolint:gosec // the operator says which file
+	was, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func replace(path string, was, data []byte, like fs.FileInfo) error {
 		return why(path, err)
 	}
 	// What is left of the race with somebody who knows nothing of it are the microseconds from here to the rename.
-	is, err := os.ReadFile(path) //nolint:gosec // as above
+	is, err := os.ReadFile(path) //nolint:gosec // the operator says which file
 	switch {
 	case err != nil:
 		return err
@@ -115,7 +115,7 @@ func why(path string, err error) error {
 
 // sync makes a rename outlive a power failure, where the file system can do that.
 func sync(dir string) {
-	if d, err := os.Open(dir); err == nil { //nolint:gosec // the operator's own directory
+	if d, err := os.Open(dir); err == nil { //nolint:gosec // as above
 		_ = d.Sync()
 		_ = d.Close()
 	}
