@@ -2,6 +2,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { onUnauthorized } from "./api";
 import { Explain } from "./explain/page";
+import { KeyEditor } from "./keys/editor";
+import { KeysPage } from "./keys/page";
+import { LivePage } from "./live/page";
+import { DefaultsEditor } from "./models/defaults";
+import { ModelEditor } from "./models/model";
+import { ModelsPage } from "./models/page";
+import { ProviderEditor } from "./models/provider";
 import { usePolled } from "./poll";
 import { href, usePlace } from "./router";
 import { RouteEditor } from "./routes/editor";
@@ -14,7 +21,10 @@ import { Toasts } from "./ui/toast";
 
 const pages: [page: string, title: string, count?: keyof Status["counts"]][] = [
   ["routes", "Routes", "routes"],
+  ["models", "Models & providers", "models"],
+  ["keys", "Keys", "keys"],
   ["explain", "Explain"],
+  ["live", "Live"],
 ];
 
 export function App() {
@@ -32,7 +42,7 @@ function Frame() {
   const place = usePlace();
   const { value: status, error } = usePolled<Status>("/api/status");
   const main = useRef<HTMLElement>(null);
-  const section = place.page === "new" ? place.rest[0] : place.page;
+  const section = sectionOf(place.page === "new" ? (place.rest[0] ?? "") : place.page);
   const key = [place.page, ...place.rest].join("/");
   const first = useRef(true);
   useEffect(() => {
@@ -79,6 +89,9 @@ function Frame() {
   );
 }
 
+// sectionOf returns the page of the navigation that a place belongs to.
+const sectionOf = (page: string) => (page === "providers" || page === "defaults" ? "models" : page);
+
 function Page({ page, rest }: { page: string; rest: string[] }) {
   switch (page) {
     case "routes":
@@ -86,7 +99,20 @@ function Page({ page, rest }: { page: string; rest: string[] }) {
       return <RouteList open={rest[0]} />;
     case "new":
       if (rest[0] === "routes") return <RouteEditor name={undefined} />;
+      if (rest[0] === "models") return <ModelEditor name={undefined} />;
+      if (rest[0] === "providers") return <ProviderEditor name={undefined} />;
+      if (rest[0] === "keys") return <KeyEditor name={undefined} />;
       break;
+    case "models":
+      return rest[0] === undefined ? <ModelsPage /> : <ModelEditor name={rest[0]} />;
+    case "providers":
+      return rest[0] === undefined ? <ModelsPage /> : <ProviderEditor name={rest[0]} />;
+    case "defaults":
+      return <DefaultsEditor />;
+    case "keys":
+      return rest[0] === undefined ? <KeysPage /> : <KeyEditor name={rest[0]} />;
+    case "live":
+      return <LivePage />;
     case "explain":
       return <Explain route={rest[0]} />;
   }

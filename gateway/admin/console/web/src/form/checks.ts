@@ -1,6 +1,6 @@
 // What the gateway would refuse, told while it is typed. Everything is checked again by the gateway itself, which knows
 // more (see the dry run in edit.ts); these are the rules that need no answer.
-import type { ModelConfig, ProviderConfig, RouteConfig, TargetConfig } from "../types";
+import type { KeyConfig, ModelConfig, ProviderConfig, RouteConfig, TargetConfig } from "../types";
 import type { Mistake } from "./context";
 import { join } from "./paths";
 
@@ -185,6 +185,18 @@ export function checkModel(m: ModelConfig, known: Known): Mistake[] {
     });
     if (m.health_check && !/^\/[^/]|^\/$/.test(m.health_check.path ?? "")) report("health_check.path", "A path begins with /, such as /health.");
     duration(report, "health_check.interval", m.health_check?.interval, true);
+  });
+}
+
+export function checkKey(k: KeyConfig, known: Known, isNew: boolean): Mistake[] {
+  return checked((report) => {
+    if (!k.user?.trim()) report("user", "A key belongs to a user.");
+    if (!k.name?.trim() && !isNew) report("name", "A name is required.");
+    else if (k.name && known.keys.includes(k.name)) report("name", "There is a key of this name already.");
+    if (k.expires_at && Number.isNaN(Date.parse(k.expires_at))) report("expires_at", "This is not a time.");
+    k.allowed_routes?.forEach((r, i) => {
+      if (!known.routes.includes(r)) report(join("allowed_routes", i), `There is no route ${r}.`);
+    });
   });
 }
 

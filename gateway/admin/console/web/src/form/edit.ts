@@ -21,10 +21,13 @@ export interface Trial {
 
 export interface Options<C> {
   list: string; // of the API: "routes"
-  name: string | undefined; // undefined: a new entry
+  name: string | undefined; // undefined: a new entry; "": what the list names is no list, but the entry itself
   blank: C; // what a new one begins with
   check: (value: C) => Mistake[];
+  secrets?: (keyof C)[]; // members that a kept draft goes without
 }
+
+const pathOf = (list: string, name: string | undefined) => (name ? at(list, name) : at(list));
 
 // Kept is a draft in the tab's storage.
 interface Kept<C> {
@@ -46,6 +49,11 @@ function kept<C>(key: string): Kept<C> | undefined {
   }
 }
 
+// Saved is an entry as the gateway answers when it has written it.
+export interface Saved {
+  name?: string;
+}
+
 export interface Editing<C> {
   form: Form;
   value: C | undefined; // undefined until the entry has come
@@ -59,7 +67,7 @@ export interface Editing<C> {
   errors: Mistake[]; // that keep it from being saved
   saving: boolean;
   failed: Refusal | undefined; // why the last save failed
-  save(): Promise<string | undefined>; // name of the entry if it was saved
+  save(): Promise<Saved | undefined>; // what the gateway made of it, if it was saved
   remove(): Promise<boolean>;
   replace(value: C): void;
   discard(): void;
@@ -68,9 +76,9 @@ export interface Editing<C> {
 
 const pause = 300; // ms without typing, after which the gateway is asked
 
-export function useEditing<C extends object>({ list, name, blank, check }: Options<C>): Editing<C> {
+export function useEditing<C extends object>({ list, name, blank, check, secrets = [] }: Options<C>): Editing<C> {
   const key = draftKey(list, name);
-  const polled = usePolled<Entry<C>>(name === undefined ? "" : at(list, name));
+  const polled = usePolled<Entry<C>>(name === undefined ? "" : pathOf(list, name));
   const [state, setState] = useState<Kept<C> | undefined>(() => kept<C>(key) ?? (name === undefined ? { base: blank, value: blank } : undefined));
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const [all, setAll] = useState(false);
@@ -87,7 +95,7 @@ export function useEditing<C extends object>({ list, name, blank, check }: Optio
     if (follow) setState({ base: theirs, value: theirs });
   }, [follow, theirs]);
   useEffect(() => {
-    if (dirty && state) sessionStorage.setItem(key, JSON.stringify(state));
+    if (dirty && state) sessionStorage.setItem(key, JSON.stringify({ ...state, value: without(state.value, secrets) }));
     else sessionStorage.removeItem(key);
   }, [key, state, dirty]);
 
@@ -180,6 +188,12 @@ export function useEditing<C extends object>({ list, name, blank, check }: Optio
   };
 }
 
+function without<C extends object>(value: C, members: (keyof C)[]): C {
+  const rest = { ...value };
+  for (const m of members) delete rest[m];
+  return rest;
+}
+
 function mistakeOf(p: Problem): Mistake {
   return { path: p.field, level: p.level, message: p.field ? p.message : `${p.path} ${p.message}`.trim() };
 }
@@ -187,8 +201,7 @@ function mistakeOf(p: Problem): Mistake {
 // tryOut asks what would become of a value, without writing it.
 async function tryOut(list: string, name: string | undefined, value: object, signal: AbortSignal): Promise<Trial> {
   try {
-    const path = `${name === undefined ? at(list) : at(list, name)}?dry_run=true`;
-    return (await request<Trial>(path, { method: name === undefined ? "POST" : "PUT", body: value, signal })).value;
+    return (await request<Trial>(`${pathOf(list, name)}?dry_run=true`, { method: name === undefined ? "POST" : "PUT", body: value, signal })).value;
   } catch (e) {
     if (e instanceof Refusal && e.status === 422) return { problems: e.problems };
     throw e;
@@ -201,14 +214,13 @@ export const stale = "entry_changed";
 // write writes an entry, removes it (without a value), or adds it (without a name), if the file has it as it was when the
 // change was begun. The file's version guards that nobody comes in between; that something else of the file has changed
 // is no reason not to write.
-export async function write<C extends object>(list: string, name: string | undefined, change: { base: C | undefined; value: C | undefined }): Promise<string> {
+export async function write<C extends object>(list: string, name: string | undefined, change: { base: C | undefined; value: C | undefined }): Promise<Saved> {
   for (let left = 5; ; left--) {
     const etag = await version(list, name, change.base);
     const method = name === undefined ? "POST" : change.value ? "PUT" : "DELETE";
     try {
-      const path = name === undefined ? at(list) : at(list, name);
-      const answer = await request<{ name: string } | undefined>(path, { method, body: change.value, match: etag });
-      return answer.value?.name ?? name ?? "";
+      const answer = await request<Saved | undefined>(pathOf(list, name), { method, body: change.value, match: etag });
+      return answer.value ?? {};
     } catch (e) {
       if (!(e instanceof Refusal) || e.status !== 412 || left === 0) throw e;
     }
@@ -218,7 +230,7 @@ export async function write<C extends object>(list: string, name: string | undef
 // version returns the version of the file, in which the entry is what base says.
 async function version(list: string, name: string | undefined, base: object | undefined): Promise<string> {
   if (name === undefined) return (await request(at(list))).etag;
-  const now = await request<Entry<object>>(at(list, name));
+  const now = await request<Entry<object>>(pathOf(list, name));
   if (base && !same(now.value.config, base)) throw new Refusal(412, "It has been changed in the file since you began.", stale);
   return now.etag;
 }

@@ -8,21 +8,22 @@ import { say } from "../ui/toast";
 import { count } from "../words";
 import { Conflict } from "./conflict";
 import { FormContext, idOf, type Mistake } from "./context";
-import type { Editing } from "./edit";
+import type { Editing, Saved } from "./edit";
 
 interface Props<C> {
   editing: Editing<C>;
   what: string; // "route"
   name: string | undefined; // undefined: a new one
   back: string; // where to go after it
-  after?: (name: string) => string; // where to go when it was saved
+  after?: (name: string) => string; // where to go when it was saved, if not back
+  saved?: (answer: Saved) => void; // does what there is to do then instead
   fixed?: boolean; // it can't be removed
   warn?: () => string | undefined; // what a save would do that should be thought over
   gone?: ComponentChildren; // said when removing
   children: ComponentChildren;
 }
 
-export function EditPage<C extends object>({ editing: e, what, name, back, after, fixed, warn, gone, children }: Props<C>) {
+export function EditPage<C extends object>({ editing: e, what, name, back, after, saved: done, fixed, warn, gone, children }: Props<C>) {
   const summary = useRef<HTMLDivElement>(null);
   useLeaving(e.dirty, e.discard);
 
@@ -39,8 +40,9 @@ export function EditPage<C extends object>({ editing: e, what, name, back, after
       requestAnimationFrame(() => summary.current?.focus());
       return;
     }
-    say(`Saved ${what} ${saved}. It serves already.`);
-    go(after ? after(saved) : back);
+    if (done) return done(saved);
+    say(`Saved ${saved.name ? `${what} ${saved.name}` : what}.`);
+    go(after && saved.name ? after(saved.name) : back);
   };
 
   const remove = async () => {

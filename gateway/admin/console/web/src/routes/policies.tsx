@@ -37,6 +37,9 @@ const widgets: Record<string, (props: WidgetProps) => preact.JSX.Element> = {
   "decision_service.criteria": Criteria,
 };
 
+// labels say better what a setting is than its name.
+const labels: Record<string, string> = { cache_ttl: "Use an answer again for", max_state_bytes: "Most text it is told, in bytes", timeout: "Wait for it at most" };
+
 // order puts what is asked for first in front; everything else follows as the schema has it.
 const order = ["provider", "model", "instructions", "criteria", "session_keys"];
 
@@ -85,7 +88,7 @@ function rank(setting: string): number {
 
 // Setting is the plain input for what a schema says.
 function Setting({ path, name, schema }: { path: string; name: string; schema: Schema }) {
-  const common = { path, label: title(name), hint: schema.description };
+  const common = { path, label: labels[name] ?? title(name), hint: schema.description };
   const otherwise = schema.default === undefined ? "" : String(schema.default);
   const type = schema.type ?? (schema.oneOf?.some((s) => s.type === "string") ? "string" : undefined);
   if (schema.enum) return <Select {...common} none={otherwise || "–"} options={schema.enum.map((v) => [v, v])} />;
