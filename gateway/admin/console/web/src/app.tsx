@@ -1,4 +1,5 @@
 // The frame of the console: navigation, what the process says of itself, and the page that the address names.
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { onUnauthorized } from "./api";
 import { Explain } from "./explain/page";
@@ -18,10 +19,11 @@ import { SignIn } from "./signin";
 import type { Status } from "./types";
 import { Badge, Empty } from "./ui/basic";
 import { Toasts } from "./ui/toast";
+import { title } from "./words";
 
-const pages: [page: string, title: string, count?: keyof Status["counts"]][] = [
+const pages: [page: string, title: ComponentChildren, count?: keyof Status["counts"]][] = [
   ["routes", "Routes", "routes"],
-  ["models", "Models & providers", "models"],
+  ["models", <span>Models<span class="wide"> &amp; providers</span></span>],
   ["keys", "Keys", "keys"],
   ["explain", "Explain"],
   ["live", "Live"],
@@ -48,8 +50,7 @@ function Frame() {
   useEffect(() => {
     if (first.current) first.current = false;
     else main.current?.focus(); // so that a keyboard and a screen reader go on from the top of the new page
-    const name = pages.find(([page]) => page === section)?.[1];
-    document.title = name ? `${name} · GPUStack Gateway` : "GPUStack Gateway";
+    document.title = `${title(section)} · GPUStack Gateway`;
   }, [key]);
   const skip = (event: Event) => {
     event.preventDefault();
@@ -66,9 +67,9 @@ function Frame() {
           GPUStack Gateway
         </a>
         <nav class="nav" aria-label="Pages">
-          {pages.map(([page, title, counted]) => (
+          {pages.map(([page, name, counted]) => (
             <a key={page} href={href(page)} aria-current={section === page ? "page" : undefined}>
-              {title}
+              {name}
               {counted === "routes" && status && status.counts.unusable_routes > 0 ? (
                 <span class="count">
                   <Badge tone="bad">{status.counts.unusable_routes} unusable</Badge>

@@ -51,10 +51,17 @@ export function Shifts({ route }: { route: Route }) {
         <table>
           <thead>
             <tr>
+              <td />
+              <th scope="colgroup" colSpan={table.rows[0]?.shifts.length ?? 1}>
+                In flight at the owner
+              </th>
+              <td />
+            </tr>
+            <tr>
               <th scope="col">Candidates</th>
               {table.rows[0]?.shifts.map((_, x) => (
                 <th scope="col" key={x}>
-                  {x} in flight
+                  {x}
                 </th>
               ))}
               <th scope="col">Moves at</th>

@@ -151,11 +151,10 @@ export function useEditing<C extends object>({ list, name, blank, check, secrets
         const saved = await write(list, gone ? undefined : name, state);
         sessionStorage.removeItem(key);
         setFailed(undefined);
-        refresh();
         return saved;
       } catch (e) {
         setFailed(e instanceof Refusal ? e : new Refusal(0, String(e)));
-        refresh();
+        refresh(); // somebody may have written meanwhile
         return undefined;
       } finally {
         setSaving(false);
@@ -166,7 +165,6 @@ export function useEditing<C extends object>({ list, name, blank, check, secrets
       try {
         await write(list, name, { base: state!.base, value: undefined });
         sessionStorage.removeItem(key);
-        refresh();
         return true;
       } catch (e) {
         setFailed(e instanceof Refusal ? e : new Refusal(0, String(e)));

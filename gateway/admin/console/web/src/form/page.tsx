@@ -70,7 +70,7 @@ export function EditPage<C extends object>({ editing: e, what, name, back, after
   return (
     <form class="editor" noValidate onSubmit={(ev) => void save(ev)} aria-label={title}>
       <Head
-        title={name === undefined ? title : <span class="mono">{title}</span>}
+        title={name === undefined || fixed ? title : <span class="mono">{title}</span>}
         actions={
           !fixed &&
           name !== undefined &&

@@ -113,30 +113,31 @@ function matches(r: Ended, text: string, outcome: string): boolean {
   return words.every((w) => all.includes(w));
 }
 
+// Table has its roles written out, since on a narrow screen its style takes away those that it has by itself.
 function Table({ requests }: { requests: Ended[] }) {
   return (
-    <div class="panel scroll" tabIndex={0} role="region" aria-label="Requests">
-      <table class="live">
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Route</th>
-            <th scope="col">Instance</th>
-            <th scope="col">Why</th>
-            <th scope="col">Status</th>
-            <th scope="col">Outcome</th>
-            <th scope="col" class="number">
+    <div class="panel scroll">
+      <table class="live" role="table" aria-label="Requests">
+        <thead role="rowgroup">
+          <tr role="row">
+            <th role="columnheader" scope="col">Time</th>
+            <th role="columnheader" scope="col">Route</th>
+            <th role="columnheader" scope="col">Instance</th>
+            <th role="columnheader" scope="col">Why</th>
+            <th role="columnheader" scope="col">Status</th>
+            <th role="columnheader" scope="col">Outcome</th>
+            <th role="columnheader" scope="col" class="number">
               First byte
             </th>
-            <th scope="col" class="number">
+            <th role="columnheader" scope="col" class="number">
               Total
             </th>
-            <th scope="col" class="number">
+            <th role="columnheader" scope="col" class="number">
               Tokens
             </th>
           </tr>
         </thead>
-        <tbody>
+        <tbody role="rowgroup">
           {requests.map((r) => (
             <Row key={r.number} request={r} />
           ))}
@@ -149,20 +150,20 @@ function Table({ requests }: { requests: Ended[] }) {
 function Row({ request: r }: { request: Ended }) {
   const [label, tone] = outcomes[r.outcome] ?? [r.outcome, "neutral"];
   return (
-    <tr data-request={r.request_id} title={`${r.request_id}${r.key ? `, key ${r.key}` : ""}${r.endpoint ? `, ${r.endpoint}` : ""}`}>
-      <td>
+    <tr role="row" data-request={r.request_id} title={`${r.request_id}${r.key ? `, key ${r.key}` : ""}${r.endpoint ? `, ${r.endpoint}` : ""}`}>
+      <td role="cell" data-at="time">
         <time dateTime={r.time}>{new Date(r.time).toLocaleTimeString()}</time>
       </td>
-      <td class="mono">{r.route ?? <span class="muted">–</span>}</td>
-      <td class="mono">{r.instance ?? <span class="muted">–</span>}</td>
-      <td>{why(r)}</td>
-      <td>{r.status}</td>
-      <td>
+      <td role="cell" data-at="route" class="mono">{r.route ?? <span class="muted">–</span>}</td>
+      <td role="cell" data-at="instance" class="mono">{r.instance ?? <span class="muted">–</span>}</td>
+      <td role="cell" data-at="why">{why(r)}</td>
+      <td role="cell" data-at="status">{r.status}</td>
+      <td role="cell" data-at="outcome">
         <Badge tone={tone}>{label}</Badge>
       </td>
-      <td class="number">{r.first_byte_ms === null ? "–" : time(r.first_byte_ms)}</td>
-      <td class="number">{time(r.total_ms)}</td>
-      <td class="number">{r.tokens ? `${r.tokens.input.toLocaleString("en")} → ${r.tokens.output.toLocaleString("en")}` : "–"}</td>
+      <td role="cell" data-at="first" class="number">{r.first_byte_ms === null ? "–" : time(r.first_byte_ms)}</td>
+      <td role="cell" data-at="total" class="number">{time(r.total_ms)}</td>
+      <td role="cell" data-at="tokens" class="number">{r.tokens ? `${r.tokens.input.toLocaleString("en")} → ${r.tokens.output.toLocaleString("en")}` : "–"}</td>
     </tr>
   );
 }

@@ -33,10 +33,10 @@ function Editor({ name, known }: { name: string | undefined; known: Known }) {
             label="Type"
             none="Choose…"
             options={[
-              ["openai", "openai: serves requests, OpenAI's API"],
-              ["anthropic", "anthropic: serves requests, Anthropic's API"],
-              ["typesafe", "typesafe: a decision service"],
-              ["systemone", "systemone: a decision service"],
+              ["openai", "openai (serves requests)"],
+              ["anthropic", "anthropic (serves requests)"],
+              ["typesafe", "typesafe (decision service)"],
+              ["systemone", "systemone (decision service)"],
             ]}
           />
           <Text path="endpoint" label="Endpoint" mono placeholder="https://api.example.com/v1" hint="Text of requests leaves only to here." />

@@ -34,7 +34,7 @@ function Editor({ name, known }: { name: string | undefined; known: Known }) {
       gone={<p>Clients that ask for it get 404 from then on. Requests that run finish.</p>}
     >
       <section class="panel section" aria-label="Route">
-        <div class="fields">
+        <div class="fields about">
           <Text path="name" label="Name" mono hint="What clients send as model, matched exactly." />
           <Text path="description" label="Description" hint="For people." />
           <Tags path="categories" label="Categories" hint="For people. Enter or a comma adds one." />
