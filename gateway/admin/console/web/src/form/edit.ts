@@ -67,6 +67,7 @@ export interface Editing<C> {
   errors: Mistake[]; // that keep it from being saved
   saving: boolean;
   failed: Refusal | undefined; // why the last save failed
+  attempt(): Promise<Trial | undefined>; // asks now what would become of the draft; undefined if there is no answer
   save(): Promise<Saved | undefined>; // what the gateway made of it, if it was saved
   remove(): Promise<boolean>;
   replace(value: C): void;
@@ -143,6 +144,17 @@ export function useEditing<C extends object>({ list, name, blank, check, secrets
     errors: mistakes.filter((m) => m.level === "error"),
     saving,
     failed,
+    async attempt() {
+      setAll(true);
+      if (!value || mine.some((m) => m.level === "error")) return undefined;
+      try {
+        const now = await tryOut(list, gone ? undefined : name, value);
+        setTrial(now);
+        return now;
+      } catch {
+        return undefined; // saving will tell why
+      }
+    },
     async save() {
       setAll(true);
       if (!state || mine.some((m) => m.level === "error")) return undefined;
@@ -197,9 +209,9 @@ function mistakeOf(p: Problem): Mistake {
 }
 
 // tryOut asks what would become of a value, without writing it.
-async function tryOut(list: string, name: string | undefined, value: object, signal: AbortSignal): Promise<Trial> {
+async function tryOut(list: string, name: string | undefined, value: object, signal?: AbortSignal): Promise<Trial> {
   try {
-    return (await request<Trial>(`${pathOf(list, name)}?dry_run=true`, { method: name === undefined ? "POST" : "PUT", body: value, signal })).value;
+    return (await request<Trial>(`${pathOf(list, name)}?dry_run=true`, { method: name === undefined ? "POST" : "PUT", body: value, ...(signal && { signal }) })).value;
   } catch (e) {
     if (e instanceof Refusal && e.status === 422) return { problems: e.problems };
     throw e;
