@@ -103,7 +103,7 @@ func follow(out io.Reader, serving chan<- running, all chan<- string) {
 }
 
 // run runs a file of tests.
-func (tools tools) run(t *testing.T, script string, g running, env ...string) {
+func (tools tools) run(t *testing.T, g running, script string, env ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -123,7 +123,9 @@ func (tools tools) run(t *testing.T, script string, g running, env ...string) {
 func TestConsole(t *testing.T) {
 	tools := needTools(t)
 	g := gateway(t, binary(t), "demo")
-	tools.run(t, "console.test.mjs", g, "GATEWAY_KEY=demo")
+	for _, script := range []string{"console.test.mjs", "pages.test.mjs", "access.test.mjs"} {
+		t.Run(script, func(t *testing.T) { tools.run(t, g, script, "GATEWAY_KEY=demo") })
+	}
 }
 
 func TestConsoleWithToken(t *testing.T) {
@@ -136,5 +138,5 @@ func TestConsoleWithToken(t *testing.T) {
 	}
 	g := gateway(t, binary(t), "serve", "--grace-period", "0s", "--routes", filepath.Join(dir, "routes.json"),
 		"--admin-token-file", filepath.Join(dir, "token"))
-	tools.run(t, "token.test.mjs", g, "ADMIN_TOKEN="+token)
+	tools.run(t, g, "token.test.mjs", "ADMIN_TOKEN="+token)
 }
