@@ -39,7 +39,7 @@ func (x *exchange) count(now time.Time) {
 		r.Route = x.route.Name
 		if x.to != nil {
 			r.Target, r.Instance = x.to.Target, x.to.Instance
-			r.Policy, r.DecidedBy = x.route.By == lb.Policy && !x.fallback, x.lease.By()
+			r.Policy, r.DecidedBy = x.route.By == lb.Policy && !x.fallback, x.decidedBy()
 		}
 	}
 	if !x.first.IsZero() {
@@ -66,6 +66,15 @@ func (x *exchange) told() int {
 	return x.status
 }
 
+// decidedBy returns the policy whose vote decided, "" if none did. Where nobody was asked, what the lease knows is of an
+// earlier request.
+func (x *exchange) decidedBy() string {
+	if x.to == nil {
+		return ""
+	}
+	return x.lease.By()
+}
+
 // log writes the request's line of the access log: never a secret, never what was asked or answered.
 func (x *exchange) log(now time.Time) {
 	e := x.gateway.log.Info()
@@ -88,7 +97,7 @@ func (x *exchange) log(now time.Time) {
 	if x.to != nil {
 		e.Str("target", x.to.Target).Str("instance", x.to.Instance)
 	}
-	if by := x.lease.By(); by != "" {
+	if by := x.decidedBy(); by != "" {
 		e.Str("decided_by", by)
 	}
 	e.Int("status", x.told()).Stringer("outcome", x.outcome).Int("attempts", x.attempts)

@@ -224,7 +224,7 @@ func (a *admin) status(w http.ResponseWriter, _ *http.Request) {
 	d, last := a.documents.of(a.Table.Load()), a.Table.Status()
 	view := statusView{Version: a.Version, Generation: d.snapshot.Generation, Loaded: d.snapshot.Loaded, Draining: !a.Ready(),
 		Active: a.Active(), Clients: a.Clients(), Circuits: list(a.Circuits()),
-		File:       fileView{Path: a.Table.Path(), ETag: d.etag, InUse: last.Err == nil && !last.Refused},
+		File:       fileView{Path: a.Table.Path(), ETag: d.etag, InUse: last.Err == nil && !last.Refused, Writable: true},
 		Counts:     countsView{Routes: len(d.file.Routes), Models: len(d.file.Models), Providers: len(d.file.Providers), Keys: len(d.file.Keys)},
 		LastReload: &reloadView{Time: last.Time, Result: "ok", Problems: problemsOf(last.Problems, "")}}
 	switch {
