@@ -83,6 +83,7 @@ func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over b
 			return false
 		}
 		x.attempts++
+		x.traceAttempt()
 		x.health = lb.Neutral
 		if over := x.attempt(&ups[x.lease.Index()]); over {
 			return true
@@ -289,7 +290,7 @@ func (x *exchange) connect(pool *upstream.Pool, fresh bool) (*upstream.Conn, err
 // client's own headers crosses.
 func (x *exchange) writeHead(to *route.Upstream, length int) {
 	if len(x.shared) == 0 {
-		x.shared = appendRequestHeaders(x.shared, &x.ctx.Request.Header, x.decoded)
+		x.shared = appendRequestHeaders(x.shared, &x.ctx.Request.Header, x.decoded, x.spans.request.On())
 		x.shared = appendHeader(x.shared, requestIDHeader, x.id)
 	}
 	b := append(append(x.out[:0], x.method...), ' ')
@@ -308,6 +309,9 @@ func (x *exchange) writeHead(to *route.Upstream, length int) {
 		b = append(b, "Content-Length: "...)
 		b = strconv.AppendInt(b, int64(length), 10)
 		b = append(b, "\r\n"...)
+	}
+	if a := x.spans.attempt; a.On() {
+		b = appendHeader(b, traceparentHeader, a.Traceparent())
 	}
 	b = append(b, x.shared...)
 	b = append(b, "\r\n"...)

@@ -67,6 +67,7 @@ type state struct {
 	keptFallback bool // it came from a fallback target
 	whole        bool // answer is all of the body
 
+	spans     spans
 	streaming bool // the answer is being passed on after the handler has returned
 	chunked   bool // it is of unknown length, to a client that knows chunks
 	begun     bool // its head has been written
@@ -104,6 +105,7 @@ func (x *exchange) end() {
 	x.returnLease()
 	x.client.release()
 	now := time.Now()
+	x.traceEnd(now)
 	x.count(now)
 	x.log(now)
 	x.observe(now)
@@ -115,6 +117,7 @@ func (x *exchange) returnLease() {
 	if !x.lease.Held() {
 		return
 	}
+	x.traceAttemptEnd(time.Now())
 	x.gateway.metrics.Attempt(x.route.Name, x.to.Target, x.to.Instance, x.result)
 	if x.lease.Done(x.health, time.Now()) {
 		x.gateway.metrics.Ejected(x.to.Target, x.to.Instance)

@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/gpustack/gpustack-gateway/internal/metrics"
+	"github.com/gpustack/gpustack-gateway/internal/tracing"
 	"github.com/gpustack/gpustack-gateway/internal/upstream"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/route"
@@ -28,6 +29,7 @@ type Config struct {
 	Rand  lb.Rand        // random bits, for request ids
 
 	Metrics *metrics.Metrics
+	Tracer  *tracing.Tracer // nil: requests are not traced
 
 	// Upstream holds the connections to the upstreams. The caller closes it after the gateway has stopped.
 	Upstream *upstream.Client
@@ -84,6 +86,7 @@ type Gateway struct {
 	log      zerolog.Logger
 	rand     lb.Rand
 	metrics  *metrics.Metrics
+	tracer   *tracing.Tracer
 	upstream *upstream.Client
 	tls      *tls.Config
 	observer func(Ended)
@@ -105,7 +108,7 @@ func New(c Config) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{table: c.Table, log: c.Log, rand: c.Rand, metrics: c.Metrics, upstream: c.Upstream, tls: c.TLS, observer: c.Observe, clients: set, chains: newChains()}
+	g := &Gateway{table: c.Table, log: c.Log, rand: c.Rand, metrics: c.Metrics, tracer: c.Tracer, upstream: c.Upstream, tls: c.TLS, observer: c.Observe, clients: set, chains: newChains()}
 	g.exchanges.New = func() any { return newExchange(g) }
 	g.server = &fasthttp.Server{
 		Handler:                       g.serve,

@@ -45,6 +45,7 @@ func (g *Gateway) begin(ctx *fasthttp.RequestCtx) *exchange {
 	x.client = clientOf(ctx.Conn())
 	x.snapshot = g.table.Load()
 	dropTrailers(&ctx.Request.Header)
+	x.traceRequest()
 	x.setID(ctx.Request.Header.Peek(requestIDHeader))
 	return x
 }
