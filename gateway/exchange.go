@@ -178,11 +178,16 @@ func (x *exchange) refuse(e *openai.Error) {
 	x.writeError(e)
 }
 
-// farewell is the answer for a client that has left. Somebody may read it all the same: to shut down the sending side
-// counts as leaving, and must not be answered with the empty 200 that the HTTP server has ready.
+// farewell is the answer for a client that has left, or is cut off. Somebody may read it all the same: to shut down the
+// sending side counts as leaving, and nobody must be answered with the empty 200 that the HTTP server has ready.
 func (x *exchange) farewell() {
-	x.writeError(&openai.Error{Status: statusClientClosed, Type: "invalid_request_error", Code: codeClientClosed,
-		Message: "The client shut down its side of the connection before there was an answer; it must be kept open until then."})
+	e := &openai.Error{Status: statusClientClosed, Type: "invalid_request_error", Code: codeClientClosed,
+		Message: "The client shut down its side of the connection before there was an answer; it must be kept open until then."}
+	if x.outcome == shutDown {
+		e = &openai.Error{Status: fasthttp.StatusServiceUnavailable, Type: "server_error", Code: codeShutDown, RetryAfter: retrySoon,
+			Message: "The gateway has stopped before there was an answer; try again."}
+	}
+	x.writeError(e)
 	x.ctx.Response.SetConnectionClose()
 	x.written = 0 // as far as anybody knows
 }

@@ -99,6 +99,10 @@ type Gateway struct {
 	chains    *chains
 	active    atomic.Int64 // requests being served
 	draining  atomic.Bool
+
+	mu        sync.Mutex
+	listeners []net.Listener // that are served
+	stopped   bool           // none is served any more
 }
 
 // New makes a gateway. Serve starts it, Shutdown stops it.
@@ -139,8 +143,11 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// Serve serves the connections of a listener until Shutdown.
+// Serve serves the connections of a listener until Shutdown, and closes it then; after Shutdown it serves none.
 func (g *Gateway) Serve(ln net.Listener) error {
+	if !g.listens(ln) {
+		return ln.Close()
+	}
 	clients := &listener{Listener: ln, set: g.clients}
 	if ln = clients; g.tls != nil {
 		ln = secureListener{ln, g.tls}
@@ -151,6 +158,24 @@ func (g *Gateway) Serve(ln net.Listener) error {
 		return err
 	}
 	return nil
+}
+
+// listens notes that a listener is served, unless the gateway has stopped.
+func (g *Gateway) listens(ln net.Listener) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.stopped {
+		g.listeners = append(g.listeners, ln)
+	}
+	return !g.stopped
+}
+
+// stopListening ends listening for good and returns what was listened to.
+func (g *Gateway) stopListening() []net.Listener {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stopped = true
+	return g.listeners
 }
 
 // Active is the number of requests that are being served.
@@ -171,7 +196,11 @@ func (g *Gateway) Shutdown(ctx context.Context, grace time.Duration) (cut int) {
 	case <-time.After(grace):
 	case <-ctx.Done():
 	}
+	listeners := g.stopListening()
 	_ = g.server.ShutdownWithContext(ctx) // its only error is that ctx ended, which is seen below
+	for _, ln := range listeners {
+		_ = ln.Close() // the server closed them, except for one that it was just about to serve
+	}
 	if cut = g.clients.count(); cut > 0 {
 		g.clients.cut()
 	}

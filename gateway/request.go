@@ -18,7 +18,7 @@ func (g *Gateway) serve(ctx *fasthttp.RequestCtx) {
 			x.panicked(p, debug.Stack())
 		}
 		if !x.streaming { // else the answer is still on its way, and ends the exchange when it is through
-			if x.outcome == clientClosed && x.status == 0 {
+			if x.status == 0 && (x.outcome == clientClosed || x.outcome == shutDown) {
 				x.farewell()
 			}
 			x.end()
