@@ -24,8 +24,6 @@ type exchange struct {
 	lease    lb.Lease
 	head     *fasthttp.ResponseHeader // of the answer at hand
 	answer   []byte                   // the part of its body that is held back
-	out      []byte                   // the request's head, as it is sent upstream
-	shared   []byte                   // the part of it that all attempts share
 	model    []byte                   // the model's name, as it is sent upstream
 	pieces   [][]byte                 // of the request as it is sent upstream
 	kept     *fasthttp.ResponseHeader // head and body of the last answer that was put aside while others are asked
@@ -53,6 +51,7 @@ type state struct {
 	decoded   bool // body is not what was sent: its compression has been taken off
 	route     *route.Route
 
+	out          *outgoing      // the head of the request for upstreams, while attempts are on
 	up           *upstream.Conn // the round trip that is on
 	to           *route.Upstream
 	health       lb.Outcome            // what the lease is given back with
@@ -129,15 +128,32 @@ func (x *exchange) returnLease() {
 // recycle makes the exchange ready for another request.
 func (x *exchange) recycle() {
 	g := x.gateway
+	x.releaseOut()
 	x.state = state{}
 	x.call.Reset()
 	x.follower.reset()
 	x.request.Reset()
 	clearHead(x.head)
 	clearHead(x.kept)
-	x.answer, x.keptBody, x.out, x.shared = reusable(x.answer), reusable(x.keptBody), reusable(x.out), reusable(x.shared)
+	x.answer, x.keptBody = reusable(x.answer), reusable(x.keptBody)
 	g.exchanges.Put(x)
 	g.active.Add(-1)
+}
+
+// outgoing is the head of a request as it is sent upstream. An answer that is passed on for half an hour does not hold it.
+type outgoing struct {
+	head   []byte // for the upstream that is tried
+	shared []byte // the part of it that all attempts share
+}
+
+// releaseOut lets the head for upstreams go, which only another attempt would need.
+func (x *exchange) releaseOut() {
+	if x.out == nil {
+		return
+	}
+	x.out.head, x.out.shared = reusable(x.out.head), reusable(x.out.shared)
+	x.gateway.heads.Put(x.out)
+	x.out = nil
 }
 
 func reusable(b []byte) []byte {

@@ -95,6 +95,7 @@ type Gateway struct {
 	clients   *clients
 	exchanges sync.Pool
 	decoders  decoders
+	heads     sync.Pool // of *outgoing
 	chunks    sync.Pool // of *[]byte, in which large pieces are framed
 	chains    *chains
 	active    atomic.Int64 // requests being served
@@ -114,6 +115,7 @@ func New(c Config) (*Gateway, error) {
 	}
 	g := &Gateway{table: c.Table, log: c.Log, rand: c.Rand, metrics: c.Metrics, tracer: c.Tracer, upstream: c.Upstream, tls: c.TLS, observer: c.Observe, clients: set, chains: newChains()}
 	g.exchanges.New = func() any { return newExchange(g) }
+	g.heads.New = func() any { return new(outgoing) }
 	g.server = &fasthttp.Server{
 		Handler:                       g.serve,
 		ErrorHandler:                  g.serveBroken,
