@@ -3,6 +3,8 @@ package gateway
 import (
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/gpustack/gpustack-gateway/internal/metrics"
 	"github.com/gpustack/gpustack-gateway/lb"
 )
@@ -60,8 +62,11 @@ func (x *exchange) tokens() metrics.Tokens {
 
 // told returns the status that the client was told, or that stands for its having left before.
 func (x *exchange) told() int {
-	if x.status == 0 && x.outcome == clientClosed {
+	switch {
+	case x.status == 0 && x.outcome == clientClosed:
 		return statusClientClosed
+	case x.status == 0 && x.outcome == shutDown:
+		return fasthttp.StatusServiceUnavailable
 	}
 	return x.status
 }

@@ -275,7 +275,7 @@ func TestIdleConnectionsAreQuiet(t *testing.T) {
 				hs := httptest.NewUnstartedServer(nil)
 				hs.StartTLS() // for its certificate
 				hs.Close()
-				a := peer(t, func(n int, tcp *net.TCPConn) {
+				a := peer(t, func(_ int, tcp *net.TCPConn) {
 					defer tcp.Close()
 					var conn net.Conn = tcp
 					if secure {
