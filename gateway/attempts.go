@@ -77,7 +77,7 @@ func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over b
 			return false
 		}
 		x.attempts++
-		x.health = lb.Neutral
+		x.health, x.result = lb.Neutral, metrics.Answered
 		if over := x.attempt(&ups[x.lease.Index()]); over {
 			return true
 		}
