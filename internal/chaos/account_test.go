@@ -3,14 +3,9 @@ package chaos
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"net/http/httptest"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gpustack/gpustack-gateway/internal/sim"
 )
@@ -152,6 +147,9 @@ func (a *account) ending(q *request, res *result, l *line) {
 	switch {
 	case res.left:
 		a.seen["left"]++
+		if q.leaves == stalling {
+			a.seen["left by stalling: "+l.Outcome]++
+		}
 		return // it can't know how it ended
 	case res.err != nil && res.reached:
 		a.seen["cut"]++
@@ -176,101 +174,6 @@ func (a *account) ending(q *request, res *result, l *line) {
 	if res.reached && res.id != q.id() {
 		a.wrong("request %d was answered with the id %q", q.number, res.id)
 	}
-}
-
-var marked = regexp.MustCompile(`r(\d+)-(\d+)-(\d+)`)
-
-// body checks that what a client read is one engine's answer to this very request, or the beginning of one if it was cut,
-// or an error of the gateway.
-func (a *account) body(q *request, res *result, l *line) {
-	whole := res.err == nil && !res.left
-	got := string(res.body)
-	if l != nil && l.Route == "beats" && res.status == 200 {
-		got = withoutBeats(got)
-	}
-	if res.status != 200 && a.refused(q, res, got, whole) {
-		return
-	}
-	m := marked.FindStringSubmatch(got)
-	if m == nil {
-		if whole && (q.kind != models || res.status != 200) {
-			a.wrong("request %d was answered %d by nobody: %.200q", q.number, res.status, got)
-		}
-		return
-	}
-	number, _ := strconv.Atoi(m[1])
-	n, _ := strconv.Atoi(m[2])
-	k, _ := strconv.Atoi(m[3])
-	if number != q.number || n >= len(a.fleet.given[number]) || a.fleet.given[number][n] != k {
-		a.wrong("request %d was given an answer that was not made for it: %s", q.number, m[0])
-		return
-	}
-	t := a.plan.turn(q, n)
-	want := t.body(q, m[0])
-	if res.status != 200 {
-		want = refusal(res.status, m[0])
-	}
-	switch {
-	case whole && got != want:
-		a.wrong("request %d: its answer (%d) differs at byte %d of %d", q.number, res.status, differ(got, want), len(want))
-	case !strings.HasPrefix(want, got):
-		a.wrong("request %d: its cut answer (%d) differs at byte %d of %d", q.number, res.status, differ(got, want), len(want))
-	case whole:
-		a.seen["answers that are right byte by byte"]++
-	default:
-		a.seen["beginnings that are right byte by byte"]++
-	}
-}
-
-func differ(a, b string) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-var beats = []string{": still running\n\n", "event: ping\ndata: {\"type\": \"ping\"}\n\n"}
-
-// withoutBeats takes out what the gateway puts between two events of a silent stream.
-func withoutBeats(got string) string {
-	var b strings.Builder
-	for rest := got; rest != ""; {
-		event, more, found := strings.Cut(rest, "\n\n")
-		if found {
-			event += "\n\n"
-		}
-		if !slices.ContainsFunc(beats, func(beat string) bool { return event == beat || !found && strings.HasPrefix(beat, event) }) {
-			b.WriteString(event)
-		}
-		rest = more
-	}
-	return b.String()
-}
-
-// refused checks an error that no engine made for this request, and reports whether it is one.
-func (a *account) refused(q *request, res *result, got string, whole bool) bool {
-	for k := range engines {
-		if got == early(k) {
-			return slices.ContainsFunc(a.received[q.number], func(r receipt) bool { return r.engine == k })
-		}
-	}
-	var e struct {
-		Error struct{ Type, Message string } `json:"error"`
-	}
-	if err := json.Unmarshal([]byte(got), &e); err != nil {
-		if whole {
-			a.wrong("request %d was refused (%d) with %.200q", q.number, res.status, got)
-		}
-		return !whole
-	}
-	if strings.HasPrefix(e.Error.Message, "an engine says") {
-		return false
-	}
-	if e.Error.Type == "" || e.Error.Message == "" {
-		a.wrong("request %d was refused (%d) with %.200q", q.number, res.status, got)
-	}
-	return true
 }
 
 // attempts compares how often the gateway says that it has asked with how often engines were asked.
@@ -299,113 +202,4 @@ func (a *account) attempts(i int, l *line) {
 	if most == least {
 		a.exact++
 	}
-}
-
-// sums compares the metrics with the log.
-func (a *account) sums() {
-	if n := a.scrape("gpustack_gateway_requests_total"); n != a.total {
-		a.wrong("the metrics count %d requests, the log has %d", n, a.total)
-	}
-	for outcome, n := range a.outcomes {
-		if m := a.scrape("gpustack_gateway_requests_total", `outcome="`+outcome+`"`); m != n {
-			a.wrong("the metrics count %d requests as %s, the log has %d", m, outcome, n)
-		}
-	}
-	attempts, unconnected, broken := 0, 0, 0
-	for i, l := range a.lines {
-		attempts += l.Attempts
-		for _, cause := range a.failures[i] {
-			if strings.HasPrefix(cause, "upstream: connect:") {
-				unconnected++
-			} else {
-				broken++
-			}
-		}
-	}
-	if n := a.scrape("gpustack_gateway_attempts_total"); n != attempts {
-		a.wrong("the metrics count %d attempts, the log has %d", n, attempts)
-	}
-	if n := a.scrape("gpustack_gateway_attempts_total", `result="unreachable"`); n != unconnected {
-		a.wrong("the metrics count %d attempts without a connection, the log has %d", n, unconnected)
-	}
-	if n := a.scrape("gpustack_gateway_attempts_total", `result="broken"`) + a.scrape("gpustack_gateway_attempts_total", `result="timeout"`); n != broken {
-		a.wrong("the metrics count %d attempts that failed, the log has %d", n, broken)
-	}
-	a.nobodyElse()
-}
-
-// nobodyElse checks the requests that were cut before they were whole: they have a line each, without a name.
-func (a *account) nobodyElse() {
-	sure, perhaps := 0, 0
-	for i := range a.results {
-		if a.plan.requests[i].leaves == uploading {
-			if perhaps++; !a.results[i].reset {
-				sure++
-			}
-		}
-	}
-	if a.nameless < sure || a.nameless > perhaps+a.unreached { // a reset can overtake the end of what was sent
-		a.wrong("%d requests were not sent to their end, of which %d were reset; the log has %d lines of such", perhaps, perhaps-sure, a.nameless)
-	}
-}
-
-// scrape sums the series of a metric that have all of some labels.
-func (a *account) scrape(name string, labels ...string) int {
-	sum := 0.0
-	for text := range strings.Lines(a.scraped) {
-		rest, ok := strings.CutPrefix(text, name+"{")
-		set, value, _ := strings.Cut(rest, "} ")
-		if !ok || slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(set, l) }) {
-			continue
-		}
-		n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-		if err != nil {
-			a.wrong("the metrics have a line %q", text)
-		}
-		sum += n
-	}
-	return int(sum)
-}
-
-// figures prints what there was.
-func (a *account) figures(took time.Duration) {
-	t := a.t
-	received, stale, attempts := 0, 0, 0
-	for _, rs := range a.received {
-		received += len(rs)
-		for _, r := range rs {
-			if r.stale {
-				stale++
-			}
-		}
-	}
-	for _, l := range a.lines {
-		attempts += l.Attempts
-	}
-	t.Logf("%d requests in %v: %d lines in the log, %d without a name, %d never reached the gateway", len(a.results), took.Round(time.Millisecond), a.total, a.nameless, a.unreached)
-	t.Logf("outcomes: %s", list(a.outcomes))
-	t.Logf("clients saw: %s", list(a.seen))
-	t.Logf("attempts: %d by the gateway's count (%s); received by engines: %d, of them %d on a connection that they then closed; exact for %d requests",
-		attempts, list(a.results_()), received, stale, a.exact)
-	t.Logf("engines: %s; most at once %v under caps of %v", list(a.fleet.events), a.fleet.most, caps())
-	t.Logf("ejections: %d, fallbacks: %d, reloads: %s", a.scrape("gpustack_gateway_ejections_total"), a.scrape("gpustack_gateway_fallbacks_total"), list(a.reloads))
-	if a.problems > 0 {
-		t.Errorf("%d problems; the same plan: -args -seed %d -requests %d -clients %d", a.problems, a.plan.seed, len(a.results), *clients)
-	}
-}
-
-func (a *account) results_() map[string]int {
-	m := map[string]int{}
-	for _, result := range []string{"answered", "put_aside", "unreachable", "broken", "timeout", "abandoned"} {
-		m[result] = a.scrape("gpustack_gateway_attempts_total", `result="`+result+`"`)
-	}
-	return m
-}
-
-func list(m map[string]int) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		parts = append(parts, fmt.Sprintf("%s %d", name, m[name]))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -25,7 +25,7 @@ import (
 var (
 	seed     = flag.Uint64("seed", 0, "seed of the plan; 0 draws one")
 	requests = flag.Int("requests", 20000, "how many requests are made")
-	clients  = flag.Int("clients", 96, "how many clients make them at once")
+	clients  = flag.Int("clients", 256, "how many clients make them at once")
 )
 
 func TestMain(m *testing.M) {
@@ -69,6 +69,9 @@ func TestChaos(t *testing.T) {
 	r.traffic(&first)
 	took := time.Since(began)
 	r.gateway.Idle()
+	if n := r.gateway.Table.Load().Route([]byte("queued")).Queue.Line.Len(); n != 0 {
+		t.Errorf("%d still stand in line", n)
+	}
 	r.rest()
 	idle.await(t, "the traffic has ended")
 	a := r.account()

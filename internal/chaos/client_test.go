@@ -101,15 +101,20 @@ func (c *client) receive(q *request, res *result) {
 	defer resp.Body.Close()
 	res.reached, res.status, res.id = true, resp.StatusCode, resp.Header.Get("X-Request-Id")
 	if q.leaves == stalling {
-		time.Sleep(3 * stall)
-		res.left = true
+		_ = c.conn.(*net.TCPConn).SetReadBuffer(4 << 10) // or else the kernel would read on for it
+		time.Sleep(2 * stall)
+		defer c.hangUp()
 	}
 	answer := io.Reader(resp.Body)
-	if q.leaves == reading {
+	if q.leaves == reading || q.leaves == stalling {
 		answer = io.LimitReader(answer, int64(q.after))
 	}
 	if res.body, err = io.ReadAll(answer); err != nil {
 		c.broken(res, err)
+		return
+	}
+	if q.leaves == stalling && len(res.body) == q.after {
+		res.left = true
 		return
 	}
 	if q.leaves == reading && len(res.body) == q.after {

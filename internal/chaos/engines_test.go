@@ -193,7 +193,12 @@ func (f *fleet) weather(r *rand.Rand) {
 		f.happened("dies and is back at once")
 		f.engines[k].Reset()
 	default:
-		what := busy + r.IntN(3)
+		what := busy
+		if chance(r, 500) {
+			what = resetting
+		} else if chance(r, 300) {
+			what = dumb
+		}
 		f.happened([]string{"is busy: 503", "resets every request", "is dumb"}[what-busy])
 		f.sick[k].Store(int32(what))
 	}

@@ -136,7 +136,7 @@ func (p *plan) drawLeaving(r *rand.Rand, q *request) {
 		q.leaves = reading
 		q.after = 1 + r.IntN(3000)
 	case n < 264:
-		q.leaves = stalling
+		q.leaves, q.after = stalling, 4000
 	}
 }
 
@@ -153,8 +153,10 @@ func (p *plan) turn(q *request, n int) turn {
 	r := p.rand(1+n, q.number)
 	t := turn{status: 200, events: 1 + r.IntN(20), filler: strings.Repeat("x", r.IntN(200))}
 	switch n := r.IntN(1000); {
-	case n < 10 || q.leaves == stalling:
-		t.events, t.filler = 100, strings.Repeat("y", 60_000)
+	case q.leaves == stalling:
+		t.events, t.filler = 80, strings.Repeat("w", 60_000)
+	case n < 3:
+		t.events, t.filler = 40, strings.Repeat("y", 60_000)
 	case n < 20:
 		t.filler = strings.Repeat("z", 1500)
 	}
@@ -193,6 +195,10 @@ func (t *turn) breaks(r *rand.Rand, q *request) {
 			t.Framing = sim.Chunked // or else to break off would be to end well
 		}
 	}
+	events := t.events
+	if !q.stream {
+		events = 1 // a whole answer; what comes after it is no fault of it
+	}
 	switch r.IntN(20) {
 	case 0:
 		fault(sim.ResetReused, 0)
@@ -205,9 +211,9 @@ func (t *turn) breaks(r *rand.Rand, q *request) {
 	case 4:
 		fault(sim.ResetAfterHead, 0)
 	case 5, 6:
-		fault(sim.ResetAfterEvents, r.IntN(t.events))
+		fault(sim.ResetAfterEvents, r.IntN(events))
 	case 7, 8:
-		fault(sim.CloseAfterEvents, r.IntN(t.events))
+		fault(sim.CloseAfterEvents, r.IntN(events))
 	case 9:
 		fault(sim.ResetAfterBytes, 1+r.IntN(400))
 	case 10:
@@ -219,7 +225,7 @@ func (t *turn) breaks(r *rand.Rand, q *request) {
 	case 13:
 		t.falls(r, sim.HeadThenSilence, 0, fault)
 	case 14:
-		t.falls(r, sim.SilentAfterEvents, r.IntN(t.events), fault)
+		t.falls(r, sim.SilentAfterEvents, r.IntN(events), fault)
 	case 15, 16:
 		if q.stream {
 			t.events, t.failing = 1+r.IntN(4), true
@@ -231,7 +237,7 @@ func (t *turn) breaks(r *rand.Rand, q *request) {
 
 // falls makes an engine fall silent, which is rarer than the rest since it takes as long as the gateway waits.
 func (t *turn) falls(r *rand.Rand, kind sim.FaultKind, after int, fault func(sim.FaultKind, int)) {
-	if chance(r, 400) {
+	if chance(r, 200) {
 		fault(kind, after)
 	} else {
 		t.status = 503

@@ -15,8 +15,9 @@ const (
 	spare   = 7
 )
 
-// stall is how long a client may stop reading.
-const stall = 300 * time.Millisecond
+// stall is how long a client may stop reading. A client here may get no turn on a busy machine for far longer than any
+// does elsewhere, and must not pass for one that has stopped.
+const stall = 3 * time.Second
 
 // names are the routes that take the traffic.
 var names = []string{"weights", "turns", "policies", "queued", "fallback", "capped", "beats", "keyed"}
@@ -88,8 +89,8 @@ func (v *version) text(urls [engines]string) string {
 	],
 	"api_keys": [{"name": "chaos", "user": "chaos", "sha256": %q}],
 	"defaults": {
-		"timeouts": {"connect": "1s", "first_byte": "250ms", "idle": "250ms", "client_stall": %q},
-		"retry": {"max_attempts": %d, "deadline": "2s"},
+		"timeouts": {"connect": "1s", "first_byte": "1s", "idle": "1s", "client_stall": %q},
+		"retry": {"max_attempts": %d, "deadline": "3s"},
 		"health": {"cooldown": "200ms", "ramp": "200ms"}
 	}}`, model("a", 0, 2), model("b", 3, 4), model("c", 5, 6), model("f", spare, spare), v.note, hex.EncodeToString(digest[:]), stall, v.attempts)
 }
