@@ -152,17 +152,8 @@ type Pool struct {
 // are *Error of stage Dial.
 func (p *Pool) Get(ctx context.Context, connect time.Duration, fresh bool) (*Conn, error) {
 	if !fresh {
-		for since := time.Now().Add(-IdleConn); ; {
-			c := p.take(since)
-			if c == nil {
-				break
-			}
-			if c.idle.still() {
-				return c, nil
-			}
-			// The other end has closed it, or has sent what nobody asked for: that must not be taken for an answer to
-			// the next request.
-			c.close()
+		if c := p.take(time.Now().Add(-IdleConn)); c != nil {
+			return c, nil
 		}
 	}
 	if connect > 0 {
@@ -183,7 +174,6 @@ func (p *Pool) dial(ctx context.Context) (*Conn, error) {
 		return nil, err
 	}
 	c := &Conn{nc: tcp, tcp: tcp, pool: p}
-	c.idle.watch(tcp)
 	if p.addr.TLS {
 		config := p.client.tls.Clone()
 		config.NextProtos = []string{"http/1.1"}

@@ -30,7 +30,6 @@ type Conn struct {
 	firstBy   time.Time // when the first byte of the body must be there; zero after it has come, or without a limit
 	idleBy    time.Time // when the next byte of it must be there; zero unless somebody waits for it
 	idleSince time.Time
-	idle      quietly
 
 	buf  []byte // from the buffer pools while a round trip is on
 	r, w int    // unread bytes are buf[r:w]
