@@ -88,11 +88,7 @@ func TestC013C014ClientLeaves(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			up := byHand(t)
-			var opts []gatewaytest.Option
-			if d.tls {
-				opts = append(opts, gatewaytest.TLS())
-			}
-			g := gatewaytest.Start(t, spare(up.url), opts...)
+			g := gatewaytest.Start(t, spare(up.url), overTLS(d.tls)...)
 			for i, m := range moments {
 				c, r := send(t, g, post(chat, m.body))
 				q := up.next()
@@ -146,11 +142,7 @@ func TestC013LaterRequest(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			up := byHand(t)
-			var opts []gatewaytest.Option
-			if d.tls {
-				opts = append(opts, gatewaytest.TLS())
-			}
-			g := gatewaytest.Start(t, open("", "", up.url), opts...)
+			g := gatewaytest.Start(t, open("", "", up.url), overTLS(d.tls)...)
 			c, r := send(t, g, "")
 			for range 3 {
 				io.WriteString(c, post(chat, chatBody))
@@ -196,11 +188,7 @@ func TestC013WhileConnecting(t *testing.T) {
 				io.Copy(io.Discard, c) // until the gateway closes it
 				hello <- nil
 			})
-			var opts []gatewaytest.Option
-			if d.tls {
-				opts = append(opts, gatewaytest.TLS())
-			}
-			g := gatewaytest.Start(t, open(`"defaults": {"timeouts": {"connect": "0s"}}`, "", strings.Replace(url, "http:", "https:", 1)), opts...)
+			g := gatewaytest.Start(t, open(`"defaults": {"timeouts": {"connect": "0s"}}`, "", strings.Replace(url, "http:", "https:", 1)), overTLS(d.tls)...)
 			c, _ := send(t, g, post(chat, streamBody))
 			await(t, hello)
 			d.leave(c)
@@ -286,11 +274,7 @@ func TestC015WhileNobodyReads(t *testing.T) {
 				}
 				flood <- err
 			})
-			var opts []gatewaytest.Option
-			if d.tls {
-				opts = append(opts, gatewaytest.TLS())
-			}
-			g := gatewaytest.Start(t, open("", "", url), opts...)
+			g := gatewaytest.Start(t, open("", "", url), overTLS(d.tls)...)
 			c, r := send(t, g, post(chat, streamBody))
 			answer(t, r)
 			d.leave(c)
@@ -424,9 +408,44 @@ func TestC022VanishingAtTheHead(t *testing.T) {
 	q.say(whole("", "fine"))
 	expect(t, answer(t, r).Body, "fine")
 	q.end()
-	for _, l := range g.WaitRequests(601)[:600] {
-		if l["outcome"] != "client_closed" {
-			t.Fatalf("access log: %v", l)
-		}
+	outcomes := map[any]int{}
+	for _, l := range g.WaitRequests(601) {
+		outcomes[l["outcome"]]++
+	}
+	if outcomes["client_closed"] != 600 || outcomes["ok"] != 1 {
+		t.Errorf("outcomes: %v", outcomes)
+	}
+}
+
+// What an upstream sends without being asked is nobody's answer: neither behind an answer, nor later.
+func TestC020UnsolicitedBytes(t *testing.T) {
+	foreign := whole("", "foreign")
+	for name, later := range map[string]bool{"behind the answer": false, "while the connection rests": true} {
+		t.Run(name, func(t *testing.T) {
+			up := byHand(t)
+			g := gatewaytest.Start(t, open("", "", up.url))
+			for range 5 {
+				a, b := send(t, g, post(chat, chatBody))
+				q := up.next()
+				if later {
+					q.say(whole("", "mine"))
+					expect(t, answer(t, b).Body, "mine")
+					g.Idle()
+					q.say(foreign)
+				} else {
+					q.say(whole("", "mine") + foreign)
+					expect(t, answer(t, b).Body, "mine")
+					g.Idle()
+				}
+				q.end()
+				a.Close()
+			}
+			a := g.Dial()
+			go io.WriteString(a, post(chat, chatBody))
+			q := up.next()
+			q.say(whole("", "mine too"))
+			expect(t, answer(t, bufio.NewReader(a)).Body, "mine too")
+			q.end()
+		})
 	}
 }

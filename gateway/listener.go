@@ -66,8 +66,7 @@ func (s *clients) cut() {
 	}
 	s.mu.Unlock()
 	for _, c := range all {
-		c.PeerGone()
-		_ = c.Conn.Close() // the server that reads from it closes the rest
+		c.cut()
 	}
 }
 

@@ -173,3 +173,28 @@ func TestForeignUpstream(t *testing.T) {
 	g := gatewaytest.Start(t, f.text())
 	run(t, node, "aimock.test.mjs", "GATEWAY_URL="+g.URL, "GATEWAY_KEY="+key)
 }
+
+// The official decision client judges the simulated service directly, and through the gateway, where a decision model is
+// a route like any other. The prefix of the provider's path is kept.
+func TestDecisionClient(t *testing.T) {
+	node := needClients(t)
+	d, err := sim.StartDecision("127.0.0.1:0", sim.DecisionOptions{Key: "decision-key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	f := &file{
+		routes: []string{`{"name": "jev", "targets": [{"provider": "jev", "overridden_model_name": "jev-latest"}]}`},
+		more:   []string{fmt.Sprintf(`, "providers": [{"name": "jev", "type": "typesafe", "endpoint": "%s/api", "api_token": "decision-key"}]`, d.URL())},
+	}
+	g := gatewaytest.Start(t, f.text())
+	run(t, node, "typesafe.test.mjs", "GATEWAY_URL="+g.URL, "GATEWAY_KEY="+key, "DECISION_URL="+d.URL(), "DECISION_KEY=decision-key")
+	for _, r := range d.Requests() {
+		if path := r.Path(); path != "/v1/systemone" && path != "/api/v1/systemone" {
+			t.Errorf("the service was asked %s", path)
+		}
+	}
+	if n := len(d.Requests()); n == 0 {
+		t.Error("the service was not asked")
+	}
+}

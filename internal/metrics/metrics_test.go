@@ -44,7 +44,17 @@ func TestRequest(t *testing.T) {
 			t.Errorf("missing: %s", want)
 		}
 	}
-	m.Retain(map[string]bool{})
+	here := Place{Route: "r", Target: "t", Instance: "i"}
+	m.Retain(map[Place]bool{here: true}, map[string]bool{"alice": true})
+	if got := scrape(m); strings.Count(got, `"r"`) != strings.Count(text, `"r"`) || !strings.Contains(got, "alice") {
+		t.Error("series of what is still there are gone")
+	}
+	m.Retain(map[Place]bool{{Route: "r", Target: "t", Instance: "j"}: true}, nil)
+	if got := scrape(m); strings.Contains(got, `instance="i"`) || strings.Contains(got, "alice") || !strings.Contains(got, `gen_ai_server_request_duration_seconds_count{route="r",target="t"}`) {
+		t.Error("an instance and a user are gone, and nothing else")
+	}
+	m.Request(&Request{Route: "r", Target: "t", Instance: "j", Status: 200, OutcomeName: "ok"})
+	m.Retain(nil, nil)
 	if text := scrape(m); strings.Contains(text, `route="r"`) {
 		t.Error("the series of a route that is gone are still there")
 	}

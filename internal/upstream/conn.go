@@ -17,6 +17,7 @@ import (
 type Conn struct {
 	nc      net.Conn // what is read and written: the TCP connection, or TLS on it
 	tcp     net.Conn // what is closed, so that Abort never waits for TLS to say goodbye
+	socket  *glance
 	pool    *Pool
 	limits  Limits
 	aborted atomic.Bool
@@ -40,7 +41,8 @@ type Conn struct {
 	done    bool  // the body is complete
 	broken  error // what is wrong with the framing behind the piece that was returned last
 
-	vec  [4][]byte
+	one  [1]byte // what quiet reads into
+	vec  [6][]byte
 	bufs net.Buffers
 }
 
@@ -87,6 +89,18 @@ func (c *Conn) send(request [][]byte) error {
 	total := 0
 	for _, p := range request {
 		total += len(p)
+	}
+	if total <= smallBuffer { // joined it is one plain write, and one record of TLS
+		if err := c.armWrite(); err != nil {
+			return err
+		}
+		c.takeBuffer() // nothing has been read into it yet
+		joined := c.buf[:0]
+		for _, p := range request {
+			joined = append(joined, p...)
+		}
+		_, err := c.nc.Write(joined)
+		return err
 	}
 	if total <= maxWrite && len(request) <= len(c.vec) {
 		if err := c.armWrite(); err != nil {
@@ -391,6 +405,24 @@ func (c *Conn) Release() {
 	}
 	c.reused = true
 	c.pool.put(c)
+}
+
+// quiet reports whether nothing has come on an idle connection: neither its end, nor bytes that nobody has asked for and
+// that would pass for the answer to the next request.
+func (c *Conn) quiet() bool {
+	if !c.socket.silent() {
+		return false
+	}
+	if c.nc == c.tcp {
+		return true
+	}
+	// TLS may have read more than it has handed out: a read that must not wait tells.
+	c.readBy = time.Unix(1, 0)
+	if c.nc.SetReadDeadline(c.readBy) != nil {
+		return false
+	}
+	_, err := c.nc.Read(c.one[:])
+	return isTimeout(err)
 }
 
 // Abort closes the connection. It may be called by any goroutine while the round trip is on; whatever waits in it
