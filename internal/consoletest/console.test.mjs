@@ -118,6 +118,20 @@ test("an edit on disk is not overwritten, and nothing typed is lost", () =>
     assert.equal(now[1].description, "Mine.");
   }));
 
+test("an entry that is removed on disk while it is edited can be added again", () =>
+  visit({ hash: "#/routes/qwen3-split/edit", refusals: [404] }, async (page) => {
+    await page.getByLabel("Description").fill("Still wanted.");
+    await edit((f) => f.routes.pop());
+    const conflict = page.getByRole("alert").filter({ hasText: "has been removed from the file while you changed it" });
+    await conflict.getByRole("button", { name: /add it again/ }).click();
+    await conflict.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await route(page, "qwen3-split").getByText("Still wanted.").waitFor();
+    const last = (await routes()).routes.at(-1);
+    assert.equal(last.description, "Still wanted.");
+    assert.equal(last.targets.length, 2);
+  }));
+
 test("an entry that was changed in the moment of saving is not overwritten", () =>
   visit({ hash: "#/routes/qwen3-split/edit", refusals: [412] }, async (page) => {
     await page.getByLabel("Description").fill("Mine, and too late.");

@@ -140,3 +140,13 @@ func TestConsoleWithToken(t *testing.T) {
 		"--admin-token-file", filepath.Join(dir, "token"))
 	tools.run(t, g, "token.test.mjs", "ADMIN_TOKEN="+token)
 }
+
+// Only where it is asked for, since the pictures are committed and differ from run to run.
+func TestScreenshots(t *testing.T) {
+	folder := os.Getenv("CONSOLE_SCREENSHOTS")
+	if folder == "" {
+		t.Skip("make screenshots takes them")
+	}
+	tools := needTools(t)
+	tools.run(t, gateway(t, binary(t), "demo"), "screenshots.test.mjs", "GATEWAY_KEY=demo")
+}

@@ -33,6 +33,7 @@ const pathOf = (list: string, name: string | undefined) => (name ? at(list, name
 interface Kept<C> {
   base: C; // what the file said when the draft was begun
   value: C;
+  gone?: boolean; // that it is in the file no more was seen, and the draft is to add it again
 }
 
 export const draftKey = (list: string, name: string | undefined) => `gpustack-gateway.draft.${list}${name === undefined ? "" : `/${name}`}`;
@@ -139,7 +140,7 @@ export function useEditing<C extends object>({ list, name, blank, check, secrets
     error: polled.error?.status === 404 ? undefined : polled.error,
     gone,
     dirty,
-    conflict: dirty && name !== undefined && !!state && (gone || (theirs !== undefined && !same(state.base, theirs))),
+    conflict: dirty && name !== undefined && !!state && (gone ? !state.gone : theirs !== undefined && (!!state.gone || !same(state.base, theirs))),
     trial,
     errors: mistakes.filter((m) => m.level === "error"),
     saving,
@@ -193,7 +194,7 @@ export function useEditing<C extends object>({ list, name, blank, check, secrets
       setState(name === undefined ? { base: blank, value: blank } : theirs && { base: theirs, value: theirs });
     },
     rebase() {
-      setState((was) => was && { base: theirs ?? blank, value: was.value });
+      setState((was) => was && { base: theirs ?? was.base, value: was.value, gone });
     },
   };
 }
