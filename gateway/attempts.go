@@ -84,7 +84,7 @@ func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over b
 		}
 		x.attempts++
 		x.traceAttempt()
-		x.health = lb.Neutral
+		x.health, x.result = lb.Neutral, metrics.Answered
 		if over := x.attempt(&ups[x.lease.Index()]); over {
 			return true
 		}
