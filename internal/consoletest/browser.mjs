@@ -15,6 +15,9 @@ export function required(name) {
 // Nothing that is waited for takes this long, unless it does not come at all.
 export const patience = 20_000;
 
+// How many times slower than this machine the browser is: 8, say, shows what else only a busy machine does.
+const throttle = Number(process.env.CONSOLE_THROTTLE ?? 1);
+
 let browser;
 
 export async function start() {
@@ -33,6 +36,7 @@ export async function visit(options, look) {
   const c = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB", ...context });
   c.setDefaultTimeout(patience);
   const page = await c.newPage();
+  if (throttle > 1) await (await c.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate: throttle });
   const wrong = [];
   page.on("pageerror", (e) => wrong.push(`exception: ${e.stack}`));
   page.on("console", (m) => {

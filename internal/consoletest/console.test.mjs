@@ -9,6 +9,9 @@ after(stop);
 
 const route = (page, name) => page.locator(`[data-route="${name}"]`);
 
+// named returns a route of the file.
+const named = (file, name) => file.routes.find((r) => r.name === name);
+
 // unfold opens a route of the list, and returns it.
 async function unfold(page, name) {
   const r = route(page, name);
@@ -58,7 +61,7 @@ test("a route is added, used, broken and mended", () =>
     await first.getByLabel("Weight").fill("100");
     await page.getByText("Route By: Unusable").waitFor();
     await page.getByText("Other targets have a weight and this one has none.").waitFor();
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("some targets have a weight and some have not").waitFor();
     await dialog.getByRole("button", { name: "Save anyway" }).click();
@@ -72,7 +75,7 @@ test("a route is added, used, broken and mended", () =>
     await r.getByRole("link", { name: "Edit" }).click();
     await page.getByRole("group", { name: "Target 2" }).getByLabel("Weight").fill("300");
     await page.getByText("Route By: Target weight").waitFor();
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await r.getByText("Target weight", { exact: true }).waitFor();
     await r.getByText("75 % wanted").waitFor();
     assert.equal((await chat("added")).status, 200);
@@ -86,12 +89,12 @@ test("a route is added, used, broken and mended", () =>
 test("the page follows the file on disk", () =>
   visit({}, async (page) => {
     const r = await unfold(page, "qwen3-split");
-    await edit((f) => (f.routes[1].description = "Written by an editor."));
+    await edit((f) => (named(f, "qwen3-split").description = "Written by an editor."));
     await r.getByText("Written by an editor.").waitFor();
     await r.getByRole("link", { name: "Edit" }).click();
     const about = page.getByLabel("Description");
     await page.waitForFunction(() => document.getElementById("f-description")?.value === "Written by an editor.");
-    await edit((f) => (f.routes[1].description = "Written again.")); // a form without changes follows as well
+    await edit((f) => (named(f, "qwen3-split").description = "Written again.")); // a form without changes follows as well
     await page.waitForFunction(() => document.getElementById("f-description")?.value === "Written again.");
     assert.equal(await about.inputValue(), "Written again.");
   }));
@@ -100,28 +103,28 @@ test("an edit on disk is not overwritten, and nothing typed is lost", () =>
   visit({ hash: "#/routes/qwen3-split/edit" }, async (page) => {
     const about = page.getByLabel("Description");
     await about.fill("Mine.");
-    await edit((f) => (f.routes[0].description = "Another route is no conflict."));
-    await edit((f) => (f.routes[1].description = "Theirs."));
+    await edit((f) => (named(f, "qwen3").description = "Another route is no conflict."));
+    await edit((f) => (named(f, "qwen3-split").description = "Theirs."));
     const conflict = page.getByRole("alert").filter({ hasText: "has been changed in the file while you changed it" });
     await conflict.waitFor();
     await conflict.getByText('"description": "Theirs."').waitFor();
     await conflict.getByText('"description": "Mine."').waitFor();
     assert.equal(await about.inputValue(), "Mine.");
     await page.getByRole("button", { name: "Save", exact: true }).click(); // refused: the conflict has to be settled first
-    assert.equal((await routes()).routes[1].description, "Theirs.");
+    assert.equal(named(await routes(), "qwen3-split").description, "Theirs.");
     await conflict.getByRole("button", { name: /Keep my draft/ }).click();
     await conflict.waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await route(page, "qwen3-split").getByText("Mine.").waitFor();
-    const now = (await routes()).routes;
-    assert.equal(now[0].description, "Another route is no conflict.");
-    assert.equal(now[1].description, "Mine.");
+    const now = await routes();
+    assert.equal(named(now, "qwen3").description, "Another route is no conflict.");
+    assert.equal(named(now, "qwen3-split").description, "Mine.");
   }));
 
 test("an entry that is removed on disk while it is edited can be added again", () =>
   visit({ hash: "#/routes/qwen3-split/edit", refusals: [404] }, async (page) => {
     await page.getByLabel("Description").fill("Still wanted.");
-    await edit((f) => f.routes.pop());
+    await edit((f) => (f.routes = f.routes.filter((r) => r.name !== "qwen3-split")));
     const conflict = page.getByRole("alert").filter({ hasText: "has been removed from the file while you changed it" });
     await conflict.getByRole("button", { name: /add it again/ }).click();
     await conflict.waitFor({ state: "detached" });
@@ -139,13 +142,13 @@ test("an entry that was changed in the moment of saving is not overwritten", () 
     await page.route("**/api/routes/qwen3-split", async (r) => {
       if (r.request().method() === "PUT" && between) {
         between = false;
-        await edit((f) => (f.routes[1].description = "In between."));
+        await edit((f) => (named(f, "qwen3-split").description = "In between."));
       }
       await r.continue();
     });
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByRole("alert").filter({ hasText: "has been changed in the file while you changed it" }).waitFor();
-    assert.equal((await routes()).routes[1].description, "In between.");
+    assert.equal(named(await routes(), "qwen3-split").description, "In between.");
     await page.getByRole("button", { name: "Take the file's version" }).click();
     await page.waitForFunction(() => document.getElementById("f-description")?.value === "In between.");
   }));

@@ -27,10 +27,11 @@ async function traffic() {
     f.api_keys.push({ name: "nightly-batch", user: "batch", sha256: "1".repeat(64), allowed_routes: ["qwen3-split"] });
   });
   await chat("qwen3-large");
-  const all = [];
-  for (let i = 0; i < 24; i++) all.push(chat(i % 3 ? "qwen3-split" : "qwen3", { "session-id": `s-${i % 4}` }));
-  all.push(chat("qwen3", {}, ""), chat("qwen3-next"));
-  await Promise.all(all);
+  const asked = (i) => chat(i % 3 ? "qwen3-split" : "qwen3", { "session-id": `s-${i % 8}` });
+  await Promise.all(Array.from({ length: 20 }, (_, i) => asked(i)));
+  await chat("qwen3", {}, "");
+  await chat("qwen3-next");
+  for (let i = 0; i < 4; i++) await asked(i);
 }
 
 const shoot = (page, name) => page.screenshot({ path: `${folder}/console-${name}.png`, animations: "disabled" });

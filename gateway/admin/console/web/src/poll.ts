@@ -61,8 +61,13 @@ export function refresh(): void {
 }
 
 // usePolled returns what is at a path of the API, and renders again whenever it has been asked. Nothing is at "".
-export function usePolled<T>(path: string): Polled<T> {
-  const [state, set] = useState<Polled<unknown>>(source(path).state);
+// Until the first answer it is what was there when somebody looked last; with fresh there is nothing until then.
+export function usePolled<T>(path: string, fresh = false): Polled<T> {
+  const [state, set] = useState<Polled<unknown>>(() => {
+    const s = source(path);
+    if (fresh && s.lookers.size === 0) s.state = {};
+    return s.state;
+  });
   useEffect(() => {
     if (path === "") return;
     const s = source(path);

@@ -81,7 +81,7 @@ const pause = 300; // ms without typing, after which the gateway is asked
 
 export function useEditing<C extends object>({ list, name, blank, check, secrets = [] }: Options<C>): Editing<C> {
   const key = draftKey(list, name);
-  const polled = usePolled<Entry<C>>(name === undefined ? "" : pathOf(list, name));
+  const polled = usePolled<Entry<C>>(name === undefined ? "" : pathOf(list, name), true);
   const [state, setState] = useState<Kept<C> | undefined>(() => kept<C>(key) ?? (name === undefined ? { base: blank, value: blank } : undefined));
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const [all, setAll] = useState(false);
@@ -166,7 +166,8 @@ export function useEditing<C extends object>({ list, name, blank, check, secrets
       setSaving(true);
       try {
         const saved = await write(list, gone ? undefined : name, state);
-        sessionStorage.removeItem(key);
+        sessionStorage.removeItem(key); // the page may be gone before the effect of what follows
+        setState({ base: state.value, value: state.value }); // what is in the file now is no conflict
         setFailed(undefined);
         return saved;
       } catch (e) {
@@ -182,6 +183,7 @@ export function useEditing<C extends object>({ list, name, blank, check, secrets
       try {
         await write(list, name, { base: state!.base, value: undefined });
         sessionStorage.removeItem(key);
+        setState((was) => was && { base: was.base, value: was.base });
         return true;
       } catch (e) {
         setFailed(e instanceof Refusal ? e : new Refusal(0, String(e)));
