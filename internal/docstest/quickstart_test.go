@@ -10,16 +10,25 @@ import (
 	"testing"
 )
 
-// build builds the gateway once for a test, and returns the directory in which it is bin/gpustack-gateway.
-func build(t *testing.T) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	//nolint:gosec // the arguments are ours
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "bin", "gpustack-gateway"), root+"/cmd/gpustack-gateway")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return dir
+// bin is where the gateway is, as bin/gpustack-gateway.
+var bin string
+
+// TestMain builds the gateway once for all tests.
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "docstest-")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		bin = dir
+		//nolint:gosec,noctx // the arguments are ours, and nothing ends it but its end
+		out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", "gpustack-gateway"), root+"/cmd/gpustack-gateway").CombinedOutput()
+		if err != nil {
+			panic(string(out))
+		}
+		return m.Run()
+	}())
 }
 
 // freePort returns a port that nobody listens on.
@@ -41,7 +50,10 @@ func TestQuickstart(t *testing.T) {
 			t.Skip("there is no " + tool + " here")
 		}
 	}
-	dir := build(t)
+	dir := t.TempDir()
+	if err := os.Symlink(filepath.Join(bin, "bin"), filepath.Join(dir, "bin")); err != nil {
+		t.Fatal(err)
+	}
 	ports := map[string]string{}
 	for _, usual := range []string{"8080", "9090", "8090", "9091"} {
 		ports[usual] = freePort(t)
