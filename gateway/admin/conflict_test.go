@@ -163,6 +163,9 @@ func TestC060_BrokenOnDisk(t *testing.T) {
 
 func TestFileGone(t *testing.T) {
 	o := operate(t, aFile)
+	if status := o.ask("GET", "/api/status", ""); status.get("file", "writable") != "true" {
+		t.Errorf("%s", status.body)
+	}
 	seen := o.ask("GET", "/api/status", "").header.Get("ETag")
 	if err := os.Remove(o.file); err != nil {
 		t.Fatal(err)
@@ -245,6 +248,9 @@ func TestFileBehindALink(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := operateOn(t, link)
+	if status := o.ask("GET", "/api/status", ""); status.get("file", "writable") != "true" {
+		t.Errorf("%s", status.body)
+	}
 	if got := o.write("POST", "/api/routes/plain/targets", aTarget); got.status != 201 {
 		t.Errorf("status %d, %s", got.status, got.body)
 	}

@@ -84,7 +84,8 @@ func (a *admin) guard(next http.Handler) http.Handler {
 			fail(w, http.StatusUnauthorized, "the admin token is required, as Authorization: Bearer TOKEN")
 			return
 		case a.Token == nil && !local(r.Host):
-			fail(w, http.StatusForbidden, "the admin address is not known by the name of this Host header; ask for localhost, or give the gateway a token (--admin-token-file)")
+			fail(w, http.StatusForbidden, "the admin address is not known by the name of this Host header; "+
+				"ask for localhost, or give the gateway a token (--admin-token-file)")
 			return
 		}
 		if foreign(r) {

@@ -72,7 +72,7 @@ func (a *admin) providerModels(w http.ResponseWriter, r *http.Request) {
 	s, name := a.Table.Load(), named(r, "name")
 	up, ok := s.Provider(name)
 	if !ok {
-		a.refuse(w, &refused{status: http.StatusNotFound, message: "there is no provider " + quote(name)})
+		a.refuse(w, refusef(http.StatusNotFound, "", "there is no provider %s", quote(name)))
 		return
 	}
 	k := a.offers.of(s, name)

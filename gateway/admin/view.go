@@ -100,7 +100,8 @@ type problemView struct {
 func problemsOf(problems []route.Problem, entry string) []problemView {
 	views := []problemView{}
 	for _, p := range problems {
-		v := problemView{Level: p.Level.String(), Path: p.Path, Line: p.Line, Column: p.Column, Route: p.Route, Message: p.Message}
+		v := problemView{Level: p.Level.String(), Path: p.Path, Line: p.Line, Column: p.Column, Route: p.Route,
+			Message: p.Message}
 		if within, ok := strings.CutPrefix(p.Path, entry); ok && entry != "" {
 			v.Field = strings.TrimPrefix(within, ".")
 		}
@@ -119,7 +120,8 @@ type viewer struct {
 
 func (a *admin) viewer() *viewer {
 	now := time.Now()
-	v := &viewer{document: a.documents.of(a.Table.Load()), engines: map[string]*lb.Engine{}, served: a.Recent.served(now), now: now}
+	v := &viewer{document: a.documents.of(a.Table.Load()), engines: map[string]*lb.Engine{}, served: a.Recent.served(now),
+		now: now}
 	for _, e := range a.Fleet.Engines() {
 		v.engines[e.URL()] = e
 	}
@@ -136,8 +138,8 @@ func (v *viewer) route(i int) routeView {
 			own = append(own, p)
 		}
 	}
-	view := routeView{Name: r.Name, Description: r.Description, Categories: list(r.Categories), AccessPolicy: r.Access.String(),
-		AllowedUsers: list(e.AllowedUsers), RouteBy: r.By.String(), Usable: r.Reason == "", Reason: r.Reason,
+	view := routeView{Name: r.Name, Description: r.Description, Categories: list(r.Categories),
+		AccessPolicy: r.Access.String(), AllowedUsers: list(e.AllowedUsers), RouteBy: r.By.String(), Usable: r.Reason == "", Reason: r.Reason,
 		Problems: problemsOf(own, at), Targets: []targetView{}, Config: v.raw(v.list(routesList)[i])}
 	chosen, fallback := 0, 0
 	for t := range e.Targets {

@@ -108,7 +108,8 @@ func why(path string, err error) error {
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: %s is mounted read-only, as a ConfigMap is", ErrReadOnly, filepath.Dir(path))
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: the gateway's user may not write to %s, or not keep the owner of %s", ErrReadOnly, filepath.Dir(path), path)
+		return fmt.Errorf("%w: the gateway's user may not write to %s, or not keep the owner of %s",
+			ErrReadOnly, filepath.Dir(path), path)
 	}
 	return fmt.Errorf("cannot write %s: %w", path, err)
 }
