@@ -83,20 +83,7 @@ func span(t *testing.T, s string) time.Duration {
 	return d
 }
 
-// help returns what a command of the gateway says of its flags.
-func help(t *testing.T, command ...string) string {
-	t.Helper()
-	//nolint:gosec // the arguments are ours
-	out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "bin", "gpustack-gateway"), append(command, "--help")...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %v\n%s", command, err, out)
-	}
-	return string(out)
-}
-
-var flag = regexp.MustCompile(`(?:^|[\s\[])(--[a-z][a-z-]*)`)
-
-// The unit starts the gateway with flags that there are, and waits for it as long as they say it may take.
+// The unit waits for the gateway as long as its flags say it may take, and systemd has nothing to say against it.
 func TestUnit(t *testing.T) {
 	unit := read(t, "docs/deploy/gpustack-gateway.service")
 	value := func(key string) string {
@@ -107,12 +94,6 @@ func TestUnit(t *testing.T) {
 		return match[1]
 	}
 	start := value("ExecStart")
-	known := help(t, "serve")
-	for _, match := range flag.FindAllStringSubmatch(start, -1) {
-		if !strings.Contains(known, " "+match[1]) {
-			t.Errorf("there is no flag %s", match[1])
-		}
-	}
 	after := func(name string) time.Duration {
 		_, rest, _ := strings.Cut(start, name+" ")
 		word, _, _ := strings.Cut(rest, " ")
@@ -126,7 +107,7 @@ func TestUnit(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		// Where the command is installed is the operator's.
-		out, _ := exec.CommandContext(ctx, tool, "verify", root+"/docs/deploy/gpustack-gateway.service").CombinedOutput() //nolint:gosec // as above
+		out, _ := exec.CommandContext(ctx, tool, "verify", root+"/docs/deploy/gpustack-gateway.service").CombinedOutput()
 		for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
 			if line != "" && !strings.Contains(line, "is not executable") {
 				t.Errorf("%s", line)
@@ -144,16 +125,12 @@ func TestManifests(t *testing.T) {
 
 	spec := in(t, all["Deployment/gpustack-gateway"], "spec", "template", "spec")
 	container := in(t, spec, "containers", 0)
-	known := help(t, "serve")
 	env := map[string]string{}
 	for _, e := range list(t, container, "env") {
 		name := text(t, e, "name")
 		env[name] = ""
 		if v, ok := e.(object)["value"]; ok {
 			env[name], _ = v.(string)
-		}
-		if strings.HasPrefix(name, "GPUSTACK_GATEWAY_") && !strings.Contains(known, "$"+name) {
-			t.Errorf("serve knows no %s", name)
 		}
 	}
 	for _, match := range regexp.MustCompile(`\$\{(\w+)\}`).FindAllStringSubmatch(routes, -1) {
@@ -193,7 +170,7 @@ func TestManifests(t *testing.T) {
 
 	mounts := map[string]string{}
 	for _, m := range list(t, container, "volumeMounts") {
-		if m.(object)["subPath"] != nil { //nolint:forcetypeassert // a test
+		if m.(object)["subPath"] != nil {
 			t.Error("what is mounted by a subPath does not change")
 		}
 		mounts[text(t, m, "mountPath")] = text(t, m, "name")
