@@ -44,11 +44,12 @@ type agent struct {
 	key      []byte // of the session
 	left     int    // turns
 	context  int    // tokens of the session so far, without the prefix
+	last     int    // instance that had the last turn, -1 before the first
 }
 
 // newAgent returns an agent in the middle of its work, as it is to be found in a fleet that has run for long.
 func newAgent(r *run, number uint64) *agent {
-	a := &agent{dice: newDice(r.scenario.Seed, number, r.scenario.Spread), run: r, number: number}
+	a := &agent{dice: newDice(r.seed, number, r.scenario.Spread), run: r, number: number}
 	if !r.scenario.Roam {
 		a.gateway = r.gateways[a.IntN(len(r.gateways))]
 	}
@@ -67,7 +68,7 @@ func (a *agent) at() *appointment { return &a.appointment }
 func (a *agent) begin() {
 	a.sessions++
 	a.key = fmt.Appendf(nil, "agent-%d-session-%d", a.number, a.sessions)
-	a.left, a.context = a.count(a.run.scenario.Agents.Turns), 0
+	a.left, a.context, a.last = a.count(a.run.scenario.Agents.Turns), 0, -1
 }
 
 // act takes the next turn.
@@ -81,7 +82,7 @@ func (a *agent) act(now float64) {
 		a.begin()
 	}
 	r := a.run.request()
-	r.client, r.session, r.answer = a, a.key, answer
+	r.client, r.session, r.last, r.answer = a, a.key, a.last, answer
 	r.prompt = prompt{commonTokens: load.PrefixTokens, own: a.number<<24 + a.sessions, ownTokens: a.context + more,
 		known: load.PrefixTokens + a.context}
 	g := a.gateway
@@ -95,6 +96,7 @@ func (a *agent) act(now float64) {
 func (a *agent) answered(r *request, now float64) {
 	load := &a.run.scenario.Agents
 	a.context = r.prompt.ownTokens + r.answer
+	a.last = r.lease.Index()
 	a.left--
 	pause := a.pause(load.Tool)
 	if a.left == 0 || a.Float64()*load.Burst < 1 {
@@ -114,7 +116,7 @@ type chat struct {
 
 // newChat returns a stream that begins now.
 func newChat(r *run, rate float64) *chat {
-	c := &chat{dice: newDice(r.scenario.Seed, 0, r.scenario.Spread), run: r, rate: rate}
+	c := &chat{dice: newDice(r.seed, 0, r.scenario.Spread), run: r, rate: rate}
 	c.run.calendar.set(c, c.ExpFloat64()/rate)
 	return c
 }
@@ -128,7 +130,7 @@ func (c *chat) act(now float64) {
 	}
 	c.sent++
 	r := c.run.request()
-	r.client, r.session, r.answer = c, nil, c.count(c.run.scenario.Chat.AnswerTokens)
+	r.client, r.session, r.last, r.answer = c, nil, -1, c.count(c.run.scenario.Chat.AnswerTokens)
 	r.prompt = prompt{own: 1<<63 + c.sent, ownTokens: c.count(c.run.scenario.Chat.PromptTokens)}
 	g := c.run.gateways[c.IntN(len(c.run.gateways))]
 	c.run.calendar.set(c, now+c.ExpFloat64()/c.rate)

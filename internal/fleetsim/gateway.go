@@ -31,7 +31,7 @@ func newGateways(r *run, p *Point) []*gateway {
 	kinds := policies()
 	gateways := make([]*gateway, p.Gateways)
 	for i := range gateways {
-		random := rand.NewPCG(r.scenario.Seed, math.MaxUint64-uint64(i)) //nolint:gosec // see newDice
+		random := rand.NewPCG(r.seed, math.MaxUint64-uint64(i)) //nolint:gosec // see newDice
 		fleet := lb.NewFleet(random.Uint64)
 		if counts == nil || p.Share == ShareNothing {
 			counts = engines(fleet, p.Instances)
@@ -121,7 +121,6 @@ func (s *Strategy) votes(kinds []plugins.Kind, n int) []lb.Weighted {
 
 // take chooses an instance for a request, or lets it wait until there is one.
 func (g *gateway) take(r *request, now float64) {
-	r.gateway = g
 	if len(g.waiting) == 0 && g.pick(r, now) {
 		return
 	}

@@ -1,9 +1,6 @@
 package fleetsim
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // measure is what a run writes down.
 type measure struct {
@@ -11,6 +8,8 @@ type measure struct {
 	waits       []float32
 	known       int // tokens of prompts that some engine has seen before
 	cached      int // of them, those in the cache of the engine that was chosen
+	turns       int // that follow another one of their session
+	moved       int // of them, those at another instance
 	ended       uint64
 	samples     int
 	uneven      float64 // sum over the samples of standard deviation / mean of the requests at each engine
@@ -28,6 +27,12 @@ func (m *measure) count(r *request, now float64) {
 	m.waits = append(m.waits, float32(now-r.arrived))
 	m.known += r.prompt.known
 	m.cached += min(r.cached, r.prompt.known)
+	if r.last >= 0 {
+		m.turns++
+		if r.lease.Index() != r.last {
+			m.moved++
+		}
+	}
 }
 
 // sampler looks at all engines once a second.
@@ -65,32 +70,15 @@ func (r *run) sample() {
 	r.busiest += most / mean
 }
 
-// Result is what came out of one run.
-type Result struct {
-	Point
-	Requests  int     // measured
-	Rate      float64 // of them, a second
-	Median    float64 // time to first token, in seconds
-	P99       float64 // the same, 99th percentile
-	Hits      float64 // part of the prompt tokens seen before that the chosen engine still had, 0 to 1; NaN if there were none
-	Imbalance float64 // of the requests at each instance: standard deviation / mean, averaged over time; NaN without load
-	Busiest   float64 // the same: highest / mean
-	Events    uint64  // that were simulated
-}
-
-// result sums a run up.
-func (r *run) result(p Point) Result {
-	slices.Sort(r.waits)
-	samples := float64(r.samples)
-	return Result{Point: p, Requests: len(r.waits), Rate: float64(len(r.waits)) / (r.until - r.from),
-		Median: quantile(r.waits, 0.5), P99: quantile(r.waits, 0.99), Hits: float64(r.cached) / float64(r.known),
-		Imbalance: r.uneven / samples, Busiest: r.busiest / samples, Events: r.events}
-}
-
-// quantile returns the value that a part q of the sorted ones does not exceed, NaN of none.
-func quantile(sorted []float32, q float64) float64 {
-	if len(sorted) == 0 {
-		return math.NaN()
-	}
-	return float64(sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)])
+// add adds what another run has written down.
+func (m *measure) add(o *measure) {
+	m.waits = append(m.waits, o.waits...)
+	m.known += o.known
+	m.cached += o.cached
+	m.turns += o.turns
+	m.moved += o.moved
+	m.ended += o.ended
+	m.samples += o.samples
+	m.uneven += o.uneven
+	m.busiest += o.busiest
 }

@@ -7,6 +7,7 @@ type request struct {
 	number  uint64 // in the order of arrival
 	client  client
 	session []byte // its key, nil for none
+	last    int    // instance that had the session's last turn, -1 if there was none
 	prompt  prompt
 	answer  int // tokens, at least 1
 

@@ -5,17 +5,10 @@ import (
 	"math"
 )
 
-// Point is one combination of a scenario's axes.
-type Point struct {
-	Instances int
-	Gateways  int
-	Share     string
-	Strategy  Strategy
-}
-
 // run is one simulation.
 type run struct {
 	scenario *Scenario
+	seed     uint64
 	kinds    []Kind // Part is the number of instances
 	calendar calendar
 	engines  []*engine
@@ -27,8 +20,8 @@ type run struct {
 }
 
 // newRun puts a fleet and its clients in place.
-func newRun(s *Scenario, p *Point) *run {
-	r := &run{scenario: s, kinds: divide(s.Kinds, p.Instances)}
+func newRun(s *Scenario, p *Point, seed uint64) *run {
+	r := &run{scenario: s, seed: seed, kinds: divide(s.Kinds, p.Instances)}
 	r.from, r.until = s.WarmUp.Seconds(), (s.WarmUp + s.Measure).Seconds()
 	for _, k := range r.kinds {
 		for range k.Part {
@@ -37,10 +30,11 @@ func newRun(s *Scenario, p *Point) *run {
 		}
 	}
 	r.gateways = newGateways(r, p)
-	for i := range int(math.Round(s.Agents.PerInstance * float64(p.Instances))) {
+	load := p.Load * float64(p.Instances)
+	for i := range int(math.Round(s.Agents.PerInstance * load)) {
 		newAgent(r, uint64(i)+1)
 	}
-	if rate := s.Chat.PerInstance * float64(p.Instances); rate > 0 {
+	if rate := s.Chat.PerInstance * load; rate > 0 {
 		newChat(r, rate)
 	}
 	r.calendar.set(&sampler{run: r}, r.from)
@@ -95,7 +89,8 @@ func (r *run) request() *request {
 
 // arrive is a request's arrival at a gateway.
 func (r *run) arrive(q *request, g *gateway, now float64) {
-	q.arrived, q.cached, q.ticket = now, 0, nil
+	q.arrived, q.cached, q.ticket, q.gateway = now, 0, nil, g
+
 	g.take(q, now)
 }
 

@@ -6,13 +6,16 @@ import (
 	"time"
 )
 
-// Scenario says what is simulated: every combination of Instances, Gateways, Share and Strategies is a run. The
+// Scenario says what is simulated: every combination of Instances, Load, Gateways, Share and Strategies is a point. The
 // defaults are those of Default.
 type Scenario struct {
+	Title      string        `json:"title"`      // of tables and plots
 	Seed       uint64        `json:"seed"`       // of all randomness
+	Repeat     int           `json:"repeat"`     // runs of each point, with seeds counted up; they are measured together
 	WarmUp     time.Duration `json:"warm_up"`    // how long each run goes on before it is measured
 	Measure    time.Duration `json:"measure"`    // how long requests are measured, by their arrival
 	Instances  []int         `json:"instances"`  // sizes of the fleet, 1 to 1,024
+	Load       []float64     `json:"load"`       // factors on the numbers of agents and chats
 	Gateways   []int         `json:"gateways"`   // numbers of gateways, 1 to 16
 	Share      []string      `json:"share"`      // what gateways know of each other: see Shares
 	Roam       bool          `json:"roam"`       // each request takes any gateway, instead of a client keeping to one
@@ -22,7 +25,7 @@ type Scenario struct {
 	Chat       Chat          `json:"chat"`       // clients without
 	Spread     float64       `json:"spread"`     // standard deviation of all lengths and pauses, as a part of their mean; 0 to 4
 	Strategies []Strategy    `json:"strategies"` // ways of balancing
-	Plot       string        `json:"plot"`       // what the plots have along the x axis: instances, gateways or strategies
+	Plot       string        `json:"plot"`       // what the plots have along the x axis: an axis of the scenario
 }
 
 // What gateways may know of each other.
@@ -32,8 +35,14 @@ const (
 	ShareAll     = "all"     // and they know which sessions the others have moved
 )
 
-// Shares is the values of Scenario.Share.
-var shares = []string{ShareNothing, ShareCounts, ShareAll}
+// The axes of a scenario.
+const (
+	AxisInstances  = "instances"
+	AxisLoad       = "load"
+	AxisGateways   = "gateways"
+	AxisShare      = "share"
+	AxisStrategies = "strategies"
+)
 
 // Engine is the model of an engine with continuous batching and chunked prefill. It works in steps: in each one, every
 // running answer gets one token, and ChunkTokens of the waiting prompts are read, first come, first served. A step
@@ -159,11 +168,12 @@ func short(f float64) string { return strconv.FormatFloat(f, 'g', 3, 64) }
 func Default() Scenario {
 	w := func(f float64) *float64 { return &f }
 	return Scenario{
-		Seed: 1, WarmUp: 10 * time.Minute, Measure: 20 * time.Minute,
-		Instances: []int{1, 2, 3, 4, 5, 8, 16, 32, 64}, Gateways: []int{1}, Share: []string{ShareNothing},
+		Title: "A fleet by its size", Seed: 1, Repeat: 2, WarmUp: 10 * time.Minute, Measure: 20 * time.Minute,
+		Instances: []int{1, 2, 3, 4, 5, 6, 8, 16, 32, 64}, Load: []float64{1}, Gateways: []int{1},
+		Share:  []string{ShareNothing},
 		Engine: Engine{Prefill: 10_000, Decode: 100, DecodeFull: 40, Slots: 32, ChunkTokens: 2048, CacheTokens: 600_000},
 		Kinds:  []Kind{{Name: "engine", Part: 1, Speed: 1, Weight: 1}},
-		Agents: Agents{PerInstance: 16, PrefixTokens: 10_000, Turns: 30, TurnTokens: 1500, AnswerTokens: 300,
+		Agents: Agents{PerInstance: 12, PrefixTokens: 10_000, Turns: 30, TurnTokens: 1500, AnswerTokens: 300,
 			ContextTokens: 128_000, Tool: 2 * time.Second, Burst: 10, Think: time.Minute},
 		Chat:   Chat{PerInstance: 0.5, PromptTokens: 1000, AnswerTokens: 300},
 		Spread: 1,
@@ -172,6 +182,6 @@ func Default() Scenario {
 			{Affinity: w(1), Load: w(1)}, {Affinity: w(1), Load: w(1.5)}, {Affinity: w(1), Load: w(2)},
 			{Affinity: w(1), Load: w(4)}, {Affinity: w(1), LoadPer: w(0.5)}, {Affinity: w(1), LoadPer: w(1)},
 		},
-		Plot: "instances",
+		Plot: AxisInstances,
 	}
 }
