@@ -2,7 +2,7 @@ package fleetsim
 
 import (
 	"fmt"
-	"strconv"
+	"math"
 	"time"
 )
 
@@ -147,7 +147,8 @@ func (s *Strategy) title() string {
 // perInstance writes a multiple of the number of instances: "N/2", "3N/8", "2N", "0.3N".
 func perInstance(f float64) string {
 	for _, part := range []float64{1, 2, 3, 4, 8, 16} {
-		if whole := f * part; whole == float64(int(whole)) && whole < 10 {
+		whole := math.Round(f * part)
+		if whole > 0 && whole < 10 && math.Abs(whole-f*part) < 0.002*whole {
 			text := "N"
 			if whole != 1 {
 				text = short(whole) + text
@@ -161,8 +162,6 @@ func perInstance(f float64) string {
 	return short(f) + "N"
 }
 
-func short(f float64) string { return strconv.FormatFloat(f, 'g', 3, 64) }
-
 // Default returns the scenario that every member left out of a file comes from: agents and some chat before one to 64
 // instances and one gateway, by every way of balancing.
 func Default() Scenario {
@@ -171,11 +170,11 @@ func Default() Scenario {
 		Title: "A fleet by its size", Seed: 1, Repeat: 2, WarmUp: 10 * time.Minute, Measure: 20 * time.Minute,
 		Instances: []int{1, 2, 3, 4, 5, 6, 8, 16, 32, 64}, Load: []float64{1}, Gateways: []int{1},
 		Share:  []string{ShareNothing},
-		Engine: Engine{Prefill: 10_000, Decode: 100, DecodeFull: 40, Slots: 32, ChunkTokens: 2048, CacheTokens: 600_000},
+		Engine: Engine{Prefill: 10_000, Decode: 100, DecodeFull: 50, Slots: 16, ChunkTokens: 2048, CacheTokens: 600_000},
 		Kinds:  []Kind{{Name: "engine", Part: 1, Speed: 1, Weight: 1}},
 		Agents: Agents{PerInstance: 12, PrefixTokens: 10_000, Turns: 30, TurnTokens: 1500, AnswerTokens: 300,
 			ContextTokens: 128_000, Tool: 2 * time.Second, Burst: 10, Think: time.Minute},
-		Chat:   Chat{PerInstance: 0.5, PromptTokens: 1000, AnswerTokens: 300},
+		Chat:   Chat{PerInstance: 0.2, PromptTokens: 1000, AnswerTokens: 300},
 		Spread: 1,
 		Strategies: []Strategy{
 			{By: "round_robin"}, {By: "target_weight"}, {Load: w(1)}, {Affinity: w(1)},

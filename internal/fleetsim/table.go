@@ -5,15 +5,13 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 )
 
 // Table writes the results of a scenario for people to read.
 func Table(w io.Writer, s *Scenario, results []Result) error {
-	fmt.Fprintf(w, "%s: %s agents and %s chats/s per instance; %s prefill, %s to %s decode tokens/s, %d slots, %d cache tokens; %s\n\n", s.Title,
-		short(s.Agents.PerInstance), short(s.Chat.PerInstance), short(s.Engine.Prefill), short(s.Engine.Decode),
-		short(s.Engine.DecodeFull), s.Engine.Slots, s.Engine.CacheTokens, s.effort())
+	fmt.Fprintf(w, "%s\n%s agents and %s chats/s per instance, at load 1; %s\n\n", s.Title, short(s.Agents.PerInstance),
+		short(s.Chat.PerInstance), s.effort())
 	var shown []axis
 	for _, a := range s.axes() {
 		if a.count > 1 || a.name == AxisInstances || a.name == AxisStrategies {
@@ -22,7 +20,7 @@ func Table(w io.Writer, s *Scenario, results []Result) error {
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, a := range shown {
-		fmt.Fprint(table, strings.ToUpper(a.name), "\t")
+		fmt.Fprint(table, a.head, "\t")
 	}
 	fmt.Fprintln(table, "TTFT P50\tTTFT P99\tCACHE HITS\tMOVED\tIMBALANCE\tBUSIEST\tREQUESTS/S")
 	for i := range results {
