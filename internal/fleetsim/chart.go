@@ -73,7 +73,7 @@ func (c *chart) draw(w io.Writer) error {
 	for s, name := range c.series {
 		x := float64(marginLeft + s%perRow*legendColumn)
 		y := float64(legendTop + s/perRow*legendLine)
-		fmt.Fprintf(&b, `<path class="l" stroke="%s" d="M%.0f %.0fh24"/>`, colour(s), x, y-4)
+		fmt.Fprintf(&b, `<path class="l" %s d="M%.0f %.0fh24"/>`, stroke(s), x, y-4)
 		mark(&b, s, x+12, y-4)
 		fmt.Fprintf(&b, `<text x="%.0f" y="%.0f">%s</text>`+"\n", x+31, y, html.EscapeString(name))
 	}
@@ -133,7 +133,7 @@ func (c *chart) line(b *strings.Builder, p *panel, s int, left, bottom float64) 
 		fmt.Fprintf(&path, "%s%.1f %.1f", step, c.place(i, left), bottom-p.scale.at(v)*panelHeight)
 		step = "L"
 	}
-	fmt.Fprintf(b, `<path class="l" stroke="%s" d="%s"/>`, colour(s), path.String())
+	fmt.Fprintf(b, `<path class="l" %s d="%s"/>`, stroke(s), path.String())
 	for i, v := range p.values[s] {
 		if !math.IsNaN(v) {
 			mark(b, s, c.place(i, left), bottom-p.scale.at(v)*panelHeight)
@@ -143,6 +143,14 @@ func (c *chart) line(b *strings.Builder, p *panel, s int, left, bottom float64) 
 }
 
 func colour(s int) string { return colours[s%len(colours)] }
+
+// stroke returns how the line of a series looks: with all colours used up, dashed.
+func stroke(s int) string {
+	if s >= len(colours) {
+		return fmt.Sprintf(`stroke="%s" stroke-dasharray="6 3"`, colour(s))
+	}
+	return fmt.Sprintf(`stroke="%s"`, colour(s))
+}
 
 // mark draws the mark of a series at a place.
 func mark(b *strings.Builder, s int, x, y float64) {

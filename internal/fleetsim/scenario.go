@@ -179,7 +179,8 @@ func Default() Scenario {
 		Strategies: []Strategy{
 			{By: "round_robin"}, {By: "target_weight"}, {Load: w(1)}, {Affinity: w(1)},
 			{Affinity: w(1), Load: w(1)}, {Affinity: w(1), Load: w(1.5)}, {Affinity: w(1), Load: w(2)},
-			{Affinity: w(1), Load: w(4)}, {Affinity: w(1), LoadPer: w(0.5)}, {Affinity: w(1), LoadPer: w(1)},
+			{Affinity: w(1), Load: w(4)}, {Affinity: w(1), LoadPer: w(0.125)}, {Affinity: w(1), LoadPer: w(0.25)},
+			{Affinity: w(1), LoadPer: w(0.5)},
 		},
 		Plot: AxisInstances,
 	}
