@@ -188,7 +188,10 @@ func linear(low, high float64, text func(float64) string) scale {
 
 // logarithmic returns a scale whose ticks are 1, 2 and 5 times powers of ten, thinned out if those are many.
 func logarithmic(low, high float64, text func(float64) string) scale {
-	if !(low > 0) {
+	switch {
+	case low > high: // nothing is to be shown
+		low, high = 1, 2
+	case !(low > 0):
 		low = 1e-3
 	}
 	if !(high > low) {

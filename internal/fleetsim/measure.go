@@ -11,7 +11,9 @@ type measure struct {
 	turns       int // that follow another one of their session
 	moved       int // of them, those at another instance
 	ended       uint64
-	samples     int
+	looks       int     // at all engines
+	inflight    float64 // sum over them of the mean number of requests at an engine
+	samples     int     // looks that saw any request
 	uneven      float64 // sum over the samples of standard deviation / mean of the requests at each engine
 	busiest     float64 // the same of the highest / mean
 }
@@ -60,11 +62,13 @@ func (r *run) sample() {
 		squares += n * n
 		most = max(most, n)
 	}
+	n := float64(len(r.engines))
+	mean := sum / n
+	r.looks++
+	r.inflight += mean
 	if sum == 0 {
 		return
 	}
-	n := float64(len(r.engines))
-	mean := sum / n
 	r.samples++
 	r.uneven += math.Sqrt(max(0, squares/n-mean*mean)) / mean
 	r.busiest += most / mean
@@ -78,6 +82,8 @@ func (m *measure) add(o *measure) {
 	m.turns += o.turns
 	m.moved += o.moved
 	m.ended += o.ended
+	m.looks += o.looks
+	m.inflight += o.inflight
 	m.samples += o.samples
 	m.uneven += o.uneven
 	m.busiest += o.busiest

@@ -26,6 +26,7 @@ type Result struct {
 	P99       float64 // the same, 99th percentile
 	Hits      float64 // share of the prompt tokens that some engine had seen before which the chosen one still had
 	Moved     float64 // share of the turns that went to another instance than the turn before
+	Inflight  float64 // requests at an instance, in the mean
 	Imbalance float64 // of the requests at each instance: standard deviation / mean, averaged over time
 	Busiest   float64 // the same: highest / mean
 	Events    uint64  // that were simulated
@@ -115,11 +116,11 @@ func (s *Scenario) simulate(ctx context.Context, p *Point) (Result, error) {
 		events += r.events
 	}
 	slices.Sort(all.waits)
-	samples := float64(all.samples)
-	return Result{Point: *p, Requests: len(all.waits), Rate: float64(len(all.waits)) / s.Measure.Seconds() / float64(s.Repeat),
+	requests, samples := len(all.waits), float64(all.samples)
+	return Result{Point: *p, Requests: requests, Rate: float64(requests) / s.Measure.Seconds() / float64(s.Repeat),
 		Median: quantile(all.waits, 0.5), P99: quantile(all.waits, 0.99), Hits: float64(all.cached) / float64(all.known),
-		Moved: float64(all.moved) / float64(all.turns), Imbalance: all.uneven / samples, Busiest: all.busiest / samples,
-		Events: events}, nil
+		Moved: float64(all.moved) / float64(all.turns), Inflight: all.inflight / float64(all.looks), Imbalance: all.uneven / samples,
+		Busiest: all.busiest / samples, Events: events}, nil
 }
 
 // quantile returns the value that a part q of the sorted ones does not exceed, NaN of none.

@@ -22,14 +22,14 @@ func Table(w io.Writer, s *Scenario, results []Result) error {
 	for _, a := range shown {
 		fmt.Fprint(table, a.head, "\t")
 	}
-	fmt.Fprintln(table, "TTFT P50\tTTFT P99\tCACHE HITS\tMOVED\tIMBALANCE\tBUSIEST\tREQUESTS/S")
+	fmt.Fprintln(table, "TTFT P50\tTTFT P99\tCACHE HITS\tMOVED\tIN FLIGHT\tIMBALANCE\tBUSIEST\tREQUESTS/S")
 	for i := range results {
 		r := &results[i]
 		for _, a := range shown {
 			fmt.Fprint(table, a.value(&r.Point), "\t")
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", seconds(r.Median), seconds(r.P99), percent(r.Hits), percent(r.Moved),
-			decimal(r.Imbalance, 2), decimal(r.Busiest, 2), decimal(r.Rate, 1))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", seconds(r.Median), seconds(r.P99), percent(r.Hits), percent(r.Moved),
+			decimal(r.Inflight, 1), decimal(r.Imbalance, 2), decimal(r.Busiest, 2), decimal(r.Rate, 1))
 	}
 	return table.Flush()
 }
