@@ -10,8 +10,9 @@ import (
 
 // Engine answers on any number of addresses.
 type Engine struct {
-	// Closed, if set, is told when the connection of a request ended whose order has a Watch number. It is set before
-	// the first connection is made.
+	// Begun and Closed, if set, are told of requests whose order has a Watch number: that one has been read, and that its
+	// connection has ended. Both are set before the first connection is made.
+	Begun  func(watch int)
 	Closed func(watch int, at time.Time)
 
 	listeners []net.Listener
@@ -102,6 +103,9 @@ func (e *Engine) serve(c net.Conn) {
 		}
 		if q.order.Watch != 0 {
 			w.gone = e.watch(c, q.order.Watch)
+			if e.Begun != nil {
+				e.Begun(q.order.Watch)
+			}
 		}
 		if !w.write(q.order) || q.close {
 			return
