@@ -7,10 +7,14 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 LINT    := $(GO) tool -modfile=.ci/tools/go.mod golangci-lint
 # How long each fuzz target runs.
 FUZZTIME ?= 30s
+# How long the soak keeps its load steady, and the plan of the chaos test: 0 draws a seed.
+SOAK    ?= 10m
+SEED    ?= 0
+REQUESTS ?= 20000
 IMAGE   ?= gpustack-gateway:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build console test lint bench fuzz image test-agents clients browser screenshots
+.PHONY: help run build console test lint bench fuzz chaos soak image test-agents clients browser screenshots
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +58,12 @@ bench: ## Run the Go benchmarks
 
 fuzz: ## Run each fuzz target for FUZZTIME (30s)
 	.ci/fuzz $(FUZZTIME)
+
+chaos: ## Break everything around the gateway at once and print the figures (SEED, REQUESTS)
+	$(GO) test -race -count=1 -v -timeout 20m ./internal/chaos -args -seed $(SEED) -requests $(REQUESTS)
+
+soak: build ## Load the gateway steadily for SOAK (10m) and say whether it grows
+	$(GO) run ./internal/soak -for $(SOAK)
 
 image: ## Build the container image with docker
 	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .

@@ -3,6 +3,8 @@ package gateway
 import (
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/gpustack/gpustack-gateway/internal/metrics"
 	"github.com/gpustack/gpustack-gateway/lb"
 )
@@ -39,7 +41,7 @@ func (x *exchange) count(now time.Time) {
 		r.Route = x.route.Name
 		if x.to != nil {
 			r.Target, r.Instance = x.to.Target, x.to.Instance
-			r.Policy, r.DecidedBy = x.route.By == lb.Policy && !x.fallback, x.lease.By()
+			r.Policy, r.DecidedBy = x.route.By == lb.Policy && !x.fallback, x.decidedBy()
 		}
 	}
 	if !x.first.IsZero() {
@@ -60,10 +62,22 @@ func (x *exchange) tokens() metrics.Tokens {
 
 // told returns the status that the client was told, or that stands for its having left before.
 func (x *exchange) told() int {
-	if x.status == 0 && x.outcome == clientClosed {
+	switch {
+	case x.status == 0 && x.outcome == clientClosed:
 		return statusClientClosed
+	case x.status == 0 && x.outcome == shutDown:
+		return fasthttp.StatusServiceUnavailable
 	}
 	return x.status
+}
+
+// decidedBy returns the policy whose vote decided, "" if none did. Where nobody was asked, what the lease knows is of an
+// earlier request.
+func (x *exchange) decidedBy() string {
+	if x.to == nil {
+		return ""
+	}
+	return x.lease.By()
 }
 
 // log writes the request's line of the access log: never a secret, never what was asked or answered.
@@ -88,7 +102,7 @@ func (x *exchange) log(now time.Time) {
 	if x.to != nil {
 		e.Str("target", x.to.Target).Str("instance", x.to.Instance)
 	}
-	if by := x.lease.By(); by != "" {
+	if by := x.decidedBy(); by != "" {
 		e.Str("decided_by", by)
 	}
 	e.Int("status", x.told()).Stringer("outcome", x.outcome).Int("attempts", x.attempts)

@@ -83,7 +83,8 @@ func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over b
 			return false
 		}
 		x.attempts++
-		x.health = lb.Neutral
+		x.traceAttempt()
+		x.health, x.result = lb.Neutral, metrics.Answered
 		if over := x.attempt(&ups[x.lease.Index()]); over {
 			return true
 		}
@@ -217,7 +218,7 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 	x.pieces = append(x.pieces[:0], nil, x.body[:from], x.model, x.body[until:])
 	asked := r.InjectUsage && x.askUsage()
 	x.writeHead(to, lengthOf(x.pieces))
-	x.pieces[0] = x.out
+	x.pieces[0] = x.out.head
 	x.answer, x.whole, x.first = x.answer[:0], false, time.Time{}
 
 	for fresh := false; ; fresh = true {
@@ -285,14 +286,15 @@ func (x *exchange) connect(pool *upstream.Pool, fresh bool) (*upstream.Conn, err
 	return pool.Dial(x.client.context(), x.route.Timeouts.Connect)
 }
 
-// writeHead writes the head of the request for one upstream into x.out: its address and credential, and what of the
+// writeHead writes the head of the request for one upstream into x.out.head: its address and credential, and what of the
 // client's own headers crosses.
 func (x *exchange) writeHead(to *route.Upstream, length int) {
-	if len(x.shared) == 0 {
-		x.shared = appendRequestHeaders(x.shared, &x.ctx.Request.Header, x.decoded)
-		x.shared = appendHeader(x.shared, requestIDHeader, x.id)
+	if x.out == nil {
+		x.out = x.gateway.heads.Get().(*outgoing) //nolint:forcetypeassert // the pool holds nothing else
+		x.out.shared = appendRequestHeaders(x.out.shared[:0], &x.ctx.Request.Header, x.decoded, x.spans.request.On())
+		x.out.shared = appendHeader(x.out.shared, requestIDHeader, x.id)
 	}
-	b := append(append(x.out[:0], x.method...), ' ')
+	b := append(append(x.out.head[:0], x.method...), ' ')
 	b = append(b, to.Address.BasePath...)
 	b = append(b, x.endpoint.Path...)
 	b = append(b, x.item...)
@@ -309,7 +311,10 @@ func (x *exchange) writeHead(to *route.Upstream, length int) {
 		b = strconv.AppendInt(b, int64(length), 10)
 		b = append(b, "\r\n"...)
 	}
-	b = append(b, x.shared...)
+	if a := x.spans.attempt; a.On() {
+		b = appendHeader(b, traceparentHeader, a.Traceparent())
+	}
+	b = append(b, x.out.shared...)
 	b = append(b, "\r\n"...)
-	x.out = b
+	x.out.head = b
 }

@@ -276,7 +276,7 @@ func shutdown(t *testing.T, options ...gatewaytest.Option) {
 	for i, l := range lines {
 		want := "ok"
 		if i == len(lines)-1 {
-			want = "client_closed"
+			want = "shutdown"
 		}
 		if l["outcome"] != want || l["status"] != float64(http.StatusOK) {
 			t.Errorf("line %d of the access log: %v", i, l)
@@ -311,4 +311,21 @@ func TestC066ShutdownAtOnce(t *testing.T) {
 		t.Errorf("%d requests are left", g.Active())
 	}
 	gatewaytest.Eventually(t, "the engine is left alone", func() bool { return silent.Open() == 0 })
+}
+
+// A gateway that is stopped before it has begun does not begin.
+func TestC066ShutdownBeforeServe(t *testing.T) {
+	g := gatewaytest.Start(t, open("", "", engine(t, sim.Behaviour{}).URL()))
+	g.Shutdown(t.Context(), 0)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Serve(ln); err != nil {
+		t.Error(err)
+	}
+	if c, err := net.Dial("tcp", ln.Addr().String()); err == nil {
+		c.Close()
+		t.Error("it listens")
+	}
 }

@@ -24,8 +24,6 @@ type exchange struct {
 	lease    lb.Lease
 	head     *fasthttp.ResponseHeader // of the answer at hand
 	answer   []byte                   // the part of its body that is held back
-	out      []byte                   // the request's head, as it is sent upstream
-	shared   []byte                   // the part of it that all attempts share
 	model    []byte                   // the model's name, as it is sent upstream
 	pieces   [][]byte                 // of the request as it is sent upstream
 	kept     *fasthttp.ResponseHeader // head and body of the last answer that was put aside while others are asked
@@ -53,6 +51,7 @@ type state struct {
 	decoded   bool // body is not what was sent: its compression has been taken off
 	route     *route.Route
 
+	out          *outgoing      // the head of the request for upstreams, while attempts are on
 	up           *upstream.Conn // the round trip that is on
 	to           *route.Upstream
 	health       lb.Outcome            // what the lease is given back with
@@ -67,6 +66,7 @@ type state struct {
 	keptFallback bool // it came from a fallback target
 	whole        bool // answer is all of the body
 
+	spans     spans
 	streaming bool // the answer is being passed on after the handler has returned
 	chunked   bool // it is of unknown length, to a client that knows chunks
 	begun     bool // its head has been written
@@ -104,6 +104,7 @@ func (x *exchange) end() {
 	x.returnLease()
 	x.client.release()
 	now := time.Now()
+	x.traceEnd(now)
 	x.count(now)
 	x.log(now)
 	x.observe(now)
@@ -115,6 +116,7 @@ func (x *exchange) returnLease() {
 	if !x.lease.Held() {
 		return
 	}
+	x.traceAttemptEnd(time.Now())
 	x.gateway.metrics.Attempt(x.route.Name, x.to.Target, x.to.Instance, x.result)
 	if x.lease.Done(x.health, time.Now()) {
 		x.gateway.metrics.Ejected(x.to.Target, x.to.Instance)
@@ -126,15 +128,32 @@ func (x *exchange) returnLease() {
 // recycle makes the exchange ready for another request.
 func (x *exchange) recycle() {
 	g := x.gateway
+	x.releaseOut()
 	x.state = state{}
 	x.call.Reset()
 	x.follower.reset()
 	x.request.Reset()
 	clearHead(x.head)
 	clearHead(x.kept)
-	x.answer, x.keptBody, x.out, x.shared = reusable(x.answer), reusable(x.keptBody), reusable(x.out), reusable(x.shared)
+	x.answer, x.keptBody = reusable(x.answer), reusable(x.keptBody)
 	g.exchanges.Put(x)
 	g.active.Add(-1)
+}
+
+// outgoing is the head of a request as it is sent upstream. An answer that is passed on for half an hour does not hold it.
+type outgoing struct {
+	head   []byte // for the upstream that is tried
+	shared []byte // the part of it that all attempts share
+}
+
+// releaseOut lets the head for upstreams go, which only another attempt would need.
+func (x *exchange) releaseOut() {
+	if x.out == nil {
+		return
+	}
+	x.out.head, x.out.shared = reusable(x.out.head), reusable(x.out.shared)
+	x.gateway.heads.Put(x.out)
+	x.out = nil
 }
 
 func reusable(b []byte) []byte {
@@ -175,11 +194,16 @@ func (x *exchange) refuse(e *openai.Error) {
 	x.writeError(e)
 }
 
-// farewell is the answer for a client that has left. Somebody may read it all the same: to shut down the sending side
-// counts as leaving, and must not be answered with the empty 200 that the HTTP server has ready.
+// farewell is the answer for a client that has left, or is cut off. Somebody may read it all the same: to shut down the
+// sending side counts as leaving, and nobody must be answered with the empty 200 that the HTTP server has ready.
 func (x *exchange) farewell() {
-	x.writeError(&openai.Error{Status: statusClientClosed, Type: "invalid_request_error", Code: codeClientClosed,
-		Message: "The client shut down its side of the connection before there was an answer; it must be kept open until then."})
+	e := &openai.Error{Status: statusClientClosed, Type: "invalid_request_error", Code: codeClientClosed,
+		Message: "The client shut down its side of the connection before there was an answer; it must be kept open until then."}
+	if x.outcome == shutDown {
+		e = &openai.Error{Status: fasthttp.StatusServiceUnavailable, Type: "server_error", Code: codeShutDown, RetryAfter: retrySoon,
+			Message: "The gateway has stopped before there was an answer; try again."}
+	}
+	x.writeError(e)
 	x.ctx.Response.SetConnectionClose()
 	x.written = 0 // as far as anybody knows
 }

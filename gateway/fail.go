@@ -26,6 +26,7 @@ const (
 	codeTooLarge        = "request_too_large"
 	codeInternal        = "internal_error"
 	codeClientClosed    = "client_closed"
+	codeShutDown        = "shutting_down"
 )
 
 const retrySoon = 1 // seconds; what a client is told when an instance may be back at once

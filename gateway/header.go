@@ -62,11 +62,12 @@ func named(connection [][]byte, name []byte) bool {
 	return false
 }
 
-// appendRequestHeaders appends the client's headers that cross, as lines.
-func appendRequestHeaders(dst []byte, h *fasthttp.RequestHeader, decoded bool) []byte {
+// appendRequestHeaders appends the client's headers that cross, as lines. The body's compression is not told of a body
+// that was decoded, nor is the client's span if the gateway has one of its own.
+func appendRequestHeaders(dst []byte, h *fasthttp.RequestHeader, decoded, traced bool) []byte {
 	connection := h.PeekAll("Connection")
 	for name, value := range h.All() {
-		if dropRequestHeader(name) || decoded && string(name) == "Content-Encoding" || len(connection) > 0 && named(connection, name) {
+		if dropRequestHeader(name) || decoded && string(name) == "Content-Encoding" || traced && string(name) == traceparentHeader || len(connection) > 0 && named(connection, name) {
 			continue
 		}
 		dst = appendHeader(dst, name, value)

@@ -77,7 +77,7 @@ type world struct {
 
 // runLoad carries out commands until there are no more: "streams N SIZE ADDR" opens streams with requests of a size at
 // a gateway and keeps them going slowly, "posts N SIZE ADDR" sends requests that are answered at once and keeps the
-// connections, "end" ends what there is.
+// connections, "heads" does the same with headers of a size, "end" ends what there is.
 func runLoad(commands io.Reader, answers io.Writer) int {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -93,8 +93,12 @@ func runLoad(commands io.Reader, answers io.Writer) int {
 		_, _ = fmt.Sscan(s.Text(), &what, &n, &size, &addr)
 		err := errors.New("unknown command")
 		switch what {
-		case "streams", "posts":
-			err = w.open(n, padBody(what == "streams", size), addr)
+		case "streams": // with as much of a head as coding agents send
+			err = w.open(n, post(chat, padBody(true, size), padding(3000, false)...), addr)
+		case "posts":
+			err = w.open(n, post(chat, padBody(false, size)), addr)
+		case "heads":
+			err = w.open(n, post(chat, padBody(false, 100), padding(size, false)...), addr)
 		case "end":
 			err = w.finish()
 		}
@@ -114,8 +118,7 @@ func padBody(stream bool, size int) string {
 
 // open opens connections with one request each, a few at a time, and waits until each has been answered, or has the first
 // event of its stream.
-func (w *world) open(n int, body, addr string) error {
-	request := post(chat, body)
+func (w *world) open(n int, request, addr string) error {
 	few := make(chan struct{}, 8)
 	results := make(chan error, n)
 	for range n {

@@ -69,10 +69,15 @@ func TestC130AllocPerStream(t *testing.T) {
 // A connection that rests costs less than 64 KB, whatever it has brought.
 func TestC130AllocPerIdleConnection(t *testing.T) {
 	const bound = 64 << 10
-	heap, stack := waves(t, "posts", 100, 16<<20)
-	t.Logf("%.1f KB an idle connection, %.1f of it heap and %.1f stack", kb(heap+stack), kb(heap), kb(stack))
-	if heap+stack > bound {
-		t.Errorf("an idle connection holds %d bytes of heap and %d of stack, %d are allowed", heap, stack, bound)
+	for _, c := range []struct {
+		command string
+		size    int
+	}{{"posts", 16 << 20}, {"heads", 29 << 10}} {
+		heap, stack := waves(t, c.command, 100, c.size)
+		t.Logf("%s of %8d bytes: %.1f KB an idle connection, %.1f of it heap and %.1f stack", c.command, c.size, kb(heap+stack), kb(heap), kb(stack))
+		if heap+stack > bound {
+			t.Errorf("%s of %d bytes: an idle connection holds %d bytes of heap and %d of stack, %d are allowed", c.command, c.size, heap, stack, bound)
+		}
 	}
 }
 

@@ -32,8 +32,9 @@ func (x *exchange) observe(now time.Time) {
 	if x.gateway.observer == nil {
 		return
 	}
-	e := Ended{Time: now, ID: x.id, Key: x.caller.Name(), Route: x.route, To: x.to, DecidedBy: x.lease.By(), Status: x.told(),
-		Outcome: x.outcome.String(), Attempts: x.attempts, Fallback: x.fallback, Stream: x.stream, Total: now.Sub(x.start), Tokens: x.tokens()}
+	e := Ended{Time: now, ID: x.id, Key: x.caller.Name(), Route: x.route, To: x.to, DecidedBy: x.decidedBy(),
+		Status: x.told(), Outcome: x.outcome.String(), Attempts: x.attempts, Fallback: x.fallback, Stream: x.stream,
+		Total: now.Sub(x.start), Tokens: x.tokens()}
 	if x.endpoint != nil {
 		e.Endpoint = x.endpoint.Name
 	}

@@ -335,6 +335,7 @@ func (x *exchange) writeUnframed(resp *fasthttp.Response) {
 func (x *exchange) releaseBody() {
 	x.body = nil
 	clear(x.pieces)
+	x.releaseOut()
 	x.call.Release()
 	x.ctx.Request.ResetBody()
 }

@@ -70,7 +70,8 @@ func (b *builder) candidates(t *TargetEntry) ([]lb.Candidate, []Upstream) {
 			a.BasePath = defaultBase
 		}
 		key := lb.CandidateKey(is.key(), in.Name)
-		candidates = append(candidates, lb.Candidate{Instance: in.Name, Model: t.Called(), Key: key, Limit: e.limit, Engine: e.Engine})
+		candidates = append(candidates, lb.Candidate{Instance: in.Name, Model: t.Called(), Key: key, Limit: e.limit,
+			Engine: e.Engine})
 		ups = append(ups, Upstream{Target: m.Name, Instance: in.Name, Key: key, Model: b.asks(t), Address: a})
 	}
 	return candidates, ups
@@ -84,7 +85,8 @@ func (b *builder) provided(is target, p *ProviderEntry) ([]lb.Candidate, []Upstr
 	}
 	e := b.engine(id)
 	up.Key, up.Model = lb.CandidateKey(is.key(), p.Name), is.asks
-	return []lb.Candidate{{Instance: p.Name, Model: is.asks, Key: up.Key, Limit: e.limit, Exempt: true, Engine: e.Engine}}, []Upstream{up}
+	return []lb.Candidate{{Instance: p.Name, Model: is.asks, Key: up.Key, Limit: e.limit, Exempt: true,
+		Engine: e.Engine}}, []Upstream{up}
 }
 
 // reach returns how a provider is reached, and what it is known by: "" if its endpoint is no URL, as Parse has told.

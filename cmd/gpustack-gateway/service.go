@@ -16,6 +16,7 @@ import (
 	"github.com/gpustack/gpustack-gateway/internal/filewatch"
 	"github.com/gpustack/gpustack-gateway/internal/metrics"
 	"github.com/gpustack/gpustack-gateway/internal/systemone"
+	"github.com/gpustack/gpustack-gateway/internal/tracing"
 	"github.com/gpustack/gpustack-gateway/internal/upstream"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/plugins/builtin"
@@ -39,6 +40,7 @@ type settings struct {
 type service struct {
 	settings
 	metrics  *metrics.Metrics
+	tracer   *tracing.Tracer
 	decide   *systemone.Client
 	fleet    *lb.Fleet
 	probes   *probes
@@ -68,6 +70,9 @@ func newService(c settings) (*service, error) {
 		err = s.load()
 	}
 	if err == nil {
+		err = s.openTracer()
+	}
+	if err == nil {
 		s.gateway, err = s.newGateway()
 	}
 	if err != nil {
@@ -80,6 +85,29 @@ func newService(c settings) (*service, error) {
 		Circuits: func() map[string]bool { return openCircuits(s.decide) }})
 	s.operator = admin.Server(s.newAdmin())
 	return s, nil
+}
+
+// openTracer makes requests be traced if the environment names a collector.
+func (s *service) openTracer() (err error) {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
+		if endpoint, ok := s.lookupEnv(name); ok && endpoint != "" {
+			s.tracer, err = tracing.New(context.Background(), buildVersion())
+			return err
+		}
+	}
+	return nil
+}
+
+// closeTracer sends the spans that are still held, if the collector takes them soon.
+func (s *service) closeTracer() {
+	if s.tracer == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.tracer.Close(ctx); err != nil {
+		s.log.Warn().Err(err).Msg("the last spans could not be sent")
+	}
 }
 
 // openToken reads the token of the admin address, which it may do without on loopback only.
@@ -115,7 +143,7 @@ func (s *service) load() error {
 }
 
 func (s *service) newGateway() (*gateway.Gateway, error) {
-	c := gateway.Config{Table: s.table, Log: s.log, Rand: rand.Uint64, Metrics: s.metrics, Upstream: s.upstream, Observe: s.recent.Observe}
+	c := gateway.Config{Table: s.table, Log: s.log, Rand: rand.Uint64, Metrics: s.metrics, Tracer: s.tracer, Upstream: s.upstream, Observe: s.recent.Observe}
 	if s.certificate != nil {
 		if _, err := s.certificate.load(); err != nil {
 			return nil, fmt.Errorf("cannot use the certificate: %w", err)
@@ -200,6 +228,7 @@ func (s *service) stop() {
 	s.upstream.Close()
 	s.decide.Close()
 	s.probes.prober.Close()
+	s.closeTracer()
 	_ = s.operator.Close() // health checks may be cut off
 	s.log.Info().Int("cut", cut).Msg("stopped")
 }

@@ -36,8 +36,8 @@ type Config struct {
 	Clients  func() int       // open client connections
 	Circuits func() []Circuit // of the decision services that were asked
 
-	// Token, if set, is asked for everywhere but for the process's health and the console's files. Without it the address has to be on loopback,
-	// and answers only to loopback's names.
+	// Token, if set, is asked for everywhere but for the process's health and the console's files. Without it the address
+	// has to be on loopback, and answers only to loopback's names.
 	Token *Token
 	// Recent is told of every request that ends.
 	Recent *Recent
@@ -161,9 +161,14 @@ func (a *admin) notFound(w http.ResponseWriter, _ *http.Request) {
 	fail(w, http.StatusNotFound, "there is nothing at this path")
 }
 
+// methods are those that a path may take.
+func methods() []string {
+	return []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+}
+
 func (a *admin) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	var allow []string
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+	for _, method := range methods() {
 		if a.router.Match(chi.NewRouteContext(), method, r.URL.Path) {
 			allow = append(allow, method)
 		}

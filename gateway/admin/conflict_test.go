@@ -129,7 +129,7 @@ func TestWritersInTurn(t *testing.T) {
 }
 
 // A file that somebody has edited into something that can't be used is not edited further, and is shown as what it is.
-func TestBrokenOnDisk(t *testing.T) {
+func TestC060_BrokenOnDisk(t *testing.T) {
 	for name, broken := range map[string]string{
 		"not JSON":       aFile[:len(aFile)/2],
 		"a wrong target": strings.Replace(aFile, `[ { "model": "small" } ]`, `[ { "model": "none" } ]`, 1),
@@ -163,6 +163,9 @@ func TestBrokenOnDisk(t *testing.T) {
 
 func TestFileGone(t *testing.T) {
 	o := operate(t, aFile)
+	if status := o.ask("GET", "/api/status", ""); status.get("file", "writable") != "true" {
+		t.Errorf("%s", status.body)
+	}
 	seen := o.ask("GET", "/api/status", "").header.Get("ETag")
 	if err := os.Remove(o.file); err != nil {
 		t.Fatal(err)
@@ -181,7 +184,7 @@ func TestFileGone(t *testing.T) {
 // takes nothing new. It returns the path that the gateway is given.
 func configMap(t *testing.T, text string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "configmap") // t.TempDir is in a directory that only we may enter
+	dir, err := os.MkdirTemp("", "configmap") //nolint:usetesting // t.TempDir is in a directory that only we may enter
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,6 +248,9 @@ func TestFileBehindALink(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := operateOn(t, link)
+	if status := o.ask("GET", "/api/status", ""); status.get("file", "writable") != "true" {
+		t.Errorf("%s", status.body)
+	}
 	if got := o.write("POST", "/api/routes/plain/targets", aTarget); got.status != 201 {
 		t.Errorf("status %d, %s", got.status, got.body)
 	}

@@ -30,14 +30,14 @@ var (
 )
 
 func plainText(_ *document, body *entry, _ *jsontree.Value) ([]byte, error) {
-	return body.without(), nil
+	return body.given(), nil
 }
 
 // at returns the path of the entry that a request names.
 func (k *kind) at(d *document, r *http.Request) (path string, i int, err error) {
 	name := named(r, "name")
 	if i = d.find(k.list, name); i < 0 {
-		return "", i, &refused{status: http.StatusNotFound, message: "there is no " + k.one + " " + quote(name)}
+		return "", i, refusef(http.StatusNotFound, "", "there is no %s %s", k.one, quote(name))
 	}
 	return jsontree.Index(k.list, i), i, nil
 }
@@ -70,7 +70,8 @@ func (k *kind) create(d *document, _ *http.Request, body *entry) (*edit, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &edit{text: edited, entry: jsontree.Index(k.list, len(d.list(k.list))), status: http.StatusCreated, show: k.shown(nameIn(text))}, nil
+	path := jsontree.Index(k.list, len(d.list(k.list)))
+	return &edit{text: edited, entry: path, status: http.StatusCreated, show: k.shown(nameIn(text))}, nil
 }
 
 func (k *kind) replace(d *document, r *http.Request, body *entry) (*edit, error) {
@@ -112,7 +113,7 @@ const tokenMember = "api_token"
 // providerText keeps the token that a provider has, unless the body has another one, or null. Where requests would go to
 // another address with it, it has to be given again: whoever may write must not learn by that what can't be read.
 func providerText(d *document, body *entry, was *jsontree.Value) ([]byte, error) {
-	text := body.without()
+	text := body.given()
 	if was == nil || body.Member(tokenMember) != nil {
 		return text, nil
 	}
@@ -120,8 +121,10 @@ func providerText(d *document, body *entry, was *jsontree.Value) ([]byte, error)
 	if token == nil {
 		return text, nil
 	}
-	if from, to := was.Member("endpoint"), body.Member("endpoint"); from != nil && to != nil && !route.SameAddress(from.Text, to.Text) {
-		return nil, fieldProblem(tokenMember, "has to be given again, since the endpoint is at another address (null takes it away)")
+	from, to := was.Member("endpoint"), body.Member("endpoint")
+	if from != nil && to != nil && !route.SameAddress(from.Text, to.Text) {
+		return nil, fieldProblem(tokenMember,
+			"has to be given again, since the endpoint is at another address (null takes it away)")
 	}
 	return with(text, tokenMember, d.raw(token)), nil
 }
@@ -133,7 +136,7 @@ func keyText(d *document, body *entry, was *jsontree.Value) ([]byte, error) {
 	if body.Member(digestMember) != nil {
 		return nil, fieldProblem(digestMember, "is not to be given: the gateway makes the secret of a key")
 	}
-	text := body.without()
+	text := body.given()
 	if digest := was.Member(digestMember); digest != nil {
 		text = with(text, digestMember, d.raw(digest))
 	}
@@ -154,7 +157,8 @@ func createKey(d *document, r *http.Request, body *entry) (*edit, error) {
 	}
 	text = with(text, digestMember, []byte(jsonString(apikey.Digest(secret))))
 	v, _ := jsontree.Parse(text)
-	e, err := (&kind{list: keysList, text: func(*document, *entry, *jsontree.Value) ([]byte, error) { return text, nil }}).create(d, r, &entry{text, v})
+	made := kind{list: keysList, text: plainText}
+	e, err := made.create(d, r, &entry{text, v})
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +173,8 @@ func createKey(d *document, r *http.Request, body *entry) (*edit, error) {
 	return e, nil
 }
 
-// targetAt returns the path of the target that a request names, by its position.
-func targetAt(d *document, r *http.Request) (path, route string, err error) {
+// targetAt returns the path of the target that a request names, by its position, and the name of its route.
+func targetAt(d *document, r *http.Request) (path, of string, err error) {
 	at, i, err := routeKind.at(d, r)
 	if err != nil {
 		return "", "", err
@@ -179,7 +183,7 @@ func targetAt(d *document, r *http.Request) (path, route string, err error) {
 	number := named(r, "index")
 	n, err := strconv.Atoi(number)
 	if err != nil || targets == nil || n < 0 || n >= len(targets.Items) || strconv.Itoa(n) != number {
-		return "", "", &refused{status: http.StatusNotFound, message: "the route has no target " + quote(number) + "; they are counted from 0"}
+		return "", "", refusef(http.StatusNotFound, "", "the route has no target %s; they are counted from 0", quote(number))
 	}
 	return jsontree.Index(jsontree.Field(at, "targets"), n), named(r, "name"), nil
 }
@@ -190,7 +194,7 @@ func createTarget(d *document, r *http.Request, body *entry) (*edit, error) {
 		return nil, err
 	}
 	path := jsontree.Field(at, "targets")
-	edited, err := jsonedit.Append(d.snapshot.Text(), path, body.without())
+	edited, err := jsonedit.Append(d.snapshot.Text(), path, body.given())
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +207,7 @@ func replaceTarget(d *document, r *http.Request, body *entry) (*edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	edited, err := jsonedit.Set(d.snapshot.Text(), path, body.without())
+	edited, err := jsonedit.Set(d.snapshot.Text(), path, body.given())
 	if err != nil {
 		return nil, err
 	}
@@ -224,11 +228,12 @@ func removeTarget(d *document, r *http.Request, _ *entry) (*edit, error) {
 
 // replaceDefaults sets what holds for every route that does not say otherwise.
 func replaceDefaults(d *document, _ *http.Request, body *entry) (*edit, error) {
-	edited, err := jsonedit.Set(d.snapshot.Text(), defaultsMember, body.without())
+	edited, err := jsonedit.Set(d.snapshot.Text(), defaultsMember, body.given())
 	if err != nil {
 		return nil, err
 	}
-	return &edit{text: edited, entry: defaultsMember, status: http.StatusOK, show: func(v *viewer) any { return v.defaults() }}, nil
+	shown := func(v *viewer) any { return v.defaults() }
+	return &edit{text: edited, entry: defaultsMember, status: http.StatusOK, show: shown}, nil
 }
 
 // jsonString writes a string as JSON.

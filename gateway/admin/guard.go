@@ -26,7 +26,10 @@ const shortestToken = 16
 // OpenToken reads a token from a file. White space around it does not count.
 func OpenToken(path string) (*Token, error) {
 	t := &Token{path: path}
-	return t, t.Reload()
+	if err := t.Reload(); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // Reload reads the file again. With an error the token stays what it was.
@@ -81,7 +84,8 @@ func (a *admin) guard(next http.Handler) http.Handler {
 			fail(w, http.StatusUnauthorized, "the admin token is required, as Authorization: Bearer TOKEN")
 			return
 		case a.Token == nil && !local(r.Host):
-			fail(w, http.StatusForbidden, "the admin address is not known by the name of this Host header; ask for localhost, or give the gateway a token (--admin-token-file)")
+			fail(w, http.StatusForbidden, "the admin address is not known by the name of this Host header; "+
+				"ask for localhost, or give the gateway a token (--admin-token-file)")
 			return
 		}
 		if foreign(r) {

@@ -40,8 +40,8 @@ type tokensView struct {
 }
 
 func (e *ended) view() endedView {
-	v := endedView{Number: e.number, Time: e.time, ID: string(e.id[:e.idLength]), Endpoint: e.endpoint, Key: e.key, Route: e.route,
-		RouteBy: e.routeBy, Target: e.target, Instance: e.instance, Model: e.model, DecidedBy: e.decidedBy, Status: e.status,
+	v := endedView{Number: e.number, Time: e.time, ID: string(e.id[:e.idLength]), Endpoint: e.endpoint, Key: e.key,
+		Route: e.route, RouteBy: e.routeBy, Target: e.target, Instance: e.instance, Model: e.model, DecidedBy: e.decidedBy, Status: e.status,
 		Outcome: e.outcome, Attempts: e.attempts, Fallback: e.fallback, Stream: e.stream, Total: ms(e.total)}
 	if e.firstByte > 0 {
 		first := ms(e.firstByte)

@@ -66,7 +66,7 @@ func (c *contract) path(asked string) string {
 }
 
 // check holds an answer to the document.
-func (c *contract) check(t *testing.T, method, asked string, r reply) {
+func (c *contract) check(t testing.TB, method, asked string, r reply) {
 	t.Helper()
 	path := c.path(asked)
 	operation, known := c.paths[path][strings.ToLower(method)]

@@ -72,7 +72,7 @@ func (a *admin) providerModels(w http.ResponseWriter, r *http.Request) {
 	s, name := a.Table.Load(), named(r, "name")
 	up, ok := s.Provider(name)
 	if !ok {
-		a.refuse(w, &refused{status: http.StatusNotFound, message: "there is no provider " + quote(name)})
+		a.refuse(w, refusef(http.StatusNotFound, "", "there is no provider %s", quote(name)))
 		return
 	}
 	k := a.offers.of(s, name)
@@ -110,7 +110,8 @@ func (a *admin) fetchModels(ctx context.Context, up *route.Upstream) ([]string, 
 	if up.Address.TLS {
 		scheme = "https://"
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+up.Address.Authority+up.Address.BasePath+"/models", http.NoBody)
+	url := scheme + up.Address.Authority + up.Address.BasePath + "/models"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody) //nolint:gosec // the operator says where
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func (a *admin) fetchModels(ctx context.Context, up *route.Upstream) ([]string, 
 	if up.Header == "x-api-key" {
 		req.Header.Set("anthropic-version", anthropicAPI)
 	}
-	resp, err := a.asker.Do(req)
+	resp, err := a.asker.Do(req) //nolint:gosec // as above
 	if err != nil {
 		return nil, err
 	}

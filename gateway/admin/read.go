@@ -79,7 +79,8 @@ func (a *admin) getModels(w http.ResponseWriter, _ *http.Request) {
 
 func (v *viewer) model(i int) modelView {
 	m := &v.file.Models[i]
-	view := modelView{Name: m.Name, ServedModelName: m.ServedModelName, Instances: v.instances(m), Config: v.raw(v.list(modelsList)[i])}
+	view := modelView{Name: m.Name, ServedModelName: m.ServedModelName, Instances: v.instances(m),
+		Config: v.raw(v.list(modelsList)[i])}
 	if view.ServedModelName == "" {
 		view.ServedModelName = m.Name
 	}
@@ -154,7 +155,8 @@ func (a *admin) getKeys(w http.ResponseWriter, _ *http.Request) {
 
 func (v *viewer) key(i int) keyView {
 	k := &v.file.Keys[i]
-	return keyView{Name: k.Name, User: k.User, ExpiresAt: k.ExpiresAt, AllowedRoutes: k.AllowedRoutes, Config: v.raw(v.list(keysList)[i], digestMember),
+	return keyView{Name: k.Name, User: k.User, ExpiresAt: k.ExpiresAt, AllowedRoutes: k.AllowedRoutes,
+		Config:  v.raw(v.list(keysList)[i], digestMember),
 		Expired: k.ExpiresAt != nil && !v.now.Before(*k.ExpiresAt)}
 }
 
@@ -214,18 +216,20 @@ type reloadView struct {
 
 // Circuit is whether a decision service is asked.
 type Circuit struct {
-	Provider string     `json:"provider"`
-	State    string     `json:"state"` // "closed": it is asked; "open": not until a time; "half_open": to see whether it is back
+	Provider string `json:"provider"`
+	// State is "closed": it is asked; "open": not until a time; or "half_open": to see whether it is back.
+	State    string     `json:"state"`
 	Failures int        `json:"failures"`
 	Until    *time.Time `json:"until,omitempty"`
 }
 
 func (a *admin) status(w http.ResponseWriter, _ *http.Request) {
 	d, last := a.documents.of(a.Table.Load()), a.Table.Status()
-	view := statusView{Version: a.Version, Generation: d.snapshot.Generation, Loaded: d.snapshot.Loaded, Draining: !a.Ready(),
-		Active: a.Active(), Clients: a.Clients(), Circuits: list(a.Circuits()),
-		File:       fileView{Path: a.Table.Path(), ETag: d.etag, InUse: last.Err == nil && !last.Refused},
-		Counts:     countsView{Routes: len(d.file.Routes), Models: len(d.file.Models), Providers: len(d.file.Providers), Keys: len(d.file.Keys)},
+	view := statusView{Version: a.Version, Generation: d.snapshot.Generation, Loaded: d.snapshot.Loaded,
+		Draining: !a.Ready(), Active: a.Active(), Clients: a.Clients(), Circuits: list(a.Circuits()),
+		File: fileView{Path: a.Table.Path(), ETag: d.etag, InUse: last.Err == nil && !last.Refused, Writable: true},
+		Counts: countsView{Routes: len(d.file.Routes), Models: len(d.file.Models),
+			Providers: len(d.file.Providers), Keys: len(d.file.Keys)},
 		LastReload: &reloadView{Time: last.Time, Result: "ok", Problems: problemsOf(last.Problems, "")}}
 	switch {
 	case last.Err != nil:

@@ -62,7 +62,8 @@ func (r *Recent) Observe(e gateway.Ended) {
 	defer r.mu.Unlock()
 	s := &r.ring[r.next%remembered]
 	*s = ended{number: r.next, time: e.Time, endpoint: e.Endpoint, key: e.Key, decidedBy: e.DecidedBy, outcome: e.Outcome,
-		status: e.Status, attempts: e.Attempts, fallback: e.Fallback, stream: e.Stream, firstByte: e.FirstByte, total: e.Total, tokens: e.Tokens}
+		status: e.Status, attempts: e.Attempts, fallback: e.Fallback, stream: e.Stream, firstByte: e.FirstByte,
+		total: e.Total, tokens: e.Tokens}
 	s.idLength = copy(s.id[:], e.ID)
 	r.next++
 	if e.Route == nil {

@@ -46,7 +46,7 @@ func (e *entry) decode(into any) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	refusal := &refused{status: http.StatusUnprocessableEntity, code: codeRefused, message: "the body is not what is wanted here"}
+	refusal := refusef(http.StatusUnprocessableEntity, codeRefused, "the body is not what is wanted here")
 	for _, p := range problems {
 		refusal.problems = append(refusal.problems, e.problem(p))
 	}
@@ -146,6 +146,6 @@ func (a *admin) drains(drained bool) http.HandlerFunc {
 			write(w, http.StatusOK, v.instance(in.Name, url, in.MaxInflight, false))
 			return
 		}
-		a.refuse(w, &refused{status: http.StatusNotFound, message: "the model has no instance " + quote(name)})
+		a.refuse(w, refusef(http.StatusNotFound, "", "the model has no instance %s", quote(name)))
 	}
 }

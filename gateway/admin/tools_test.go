@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -120,7 +121,7 @@ func TestProviderModels(t *testing.T) {
 	}
 	t.Cleanup(service.Close)
 	asked := 0
-	answer := func(w http.ResponseWriter, r *http.Request) {}
+	var answer http.HandlerFunc
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked++
 		answer(w, r)
@@ -154,8 +155,10 @@ func TestProviderModels(t *testing.T) {
 		"no list": {502, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(`{"models": "sk-literal-secret"}`))
 		}, ""},
-		"no JSON":       {502, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`sk-literal-secret`)) }, ""},
-		"a refusal":     {502, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "sk-literal-secret is wrong", 401) }, ""},
+		"no JSON": {502, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`sk-literal-secret`)) }, ""},
+		"a refusal": {502, func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "sk-literal-secret is wrong", http.StatusUnauthorized)
+		}, ""},
 		"a long answer": {502, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2<<20)) }, ""},
 		"half an answer": {502, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
@@ -284,5 +287,64 @@ func TestLiveStreamsAreBounded(t *testing.T) {
 	}
 	if status := open(); status != 503 {
 		t.Errorf("status %d", status)
+	}
+}
+
+// A stream outlives the limits of other answers.
+func TestLiveHasNoEnd(t *testing.T) {
+	recent := admin.NewRecent()
+	var handler http.Handler
+	operate(t, votingFile, func(c *admin.Config) {
+		c.Recent = recent
+		handler = admin.New(*c)
+	})
+	server := httptest.NewUnstartedServer(handler)
+	server.Config = admin.Server(handler)
+	server.Config.ReadTimeout, server.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
+	server.Start()
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/api/live", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for i := range 3 { // each after the stream has looked once more, every 250 ms
+		recent.Observe(gateway.Ended{Status: 200, Outcome: "ok", ID: fmt.Append(nil, i)})
+		want := fmt.Sprintf(`"request_id":"%d"`, i)
+		for !strings.Contains(lines.Text(), want) && lines.Scan() {
+			continue
+		}
+	}
+	if err := lines.Err(); err != nil || !strings.Contains(lines.Text(), `"request_id":"2"`) {
+		t.Errorf("%q, %v", lines.Text(), err)
+	}
+}
+
+// Names may hold whatever is printed; in a path they are escaped as one segment.
+func TestNames(t *testing.T) {
+	for _, name := range []string{"org/qwen3", "base:lora", "a%2Fb", "100%", "a+b", "a?b=c", "a#b", "ü/ß", "a&b;c", `a"b\`, "...", "a/../b", "targets", "a/targets/0"} {
+		o := operate(t, votingFile)
+		text, _ := json.Marshal(map[string]any{"name": name, "targets": []any{map[string]any{"model": "small"}}})
+		if got := o.write("POST", "/api/routes", string(text)); got.status != 201 || got.get("name") != name {
+			t.Fatalf("%s: %d, %s", name, got.status, got.body)
+		}
+		at := "/api/routes/" + url.PathEscape(name)
+		if got := o.ask("GET", at, ""); got.status != 200 || got.get("name") != name {
+			t.Errorf("%s: %d, %s", name, got.status, got.body)
+		}
+		if got := o.write("POST", at+"/targets", `{"model": "large"}`); got.status != 201 || got.get("targets", 1, "name") != "large" {
+			t.Errorf("%s: %d, %s", name, got.status, got.body)
+		}
+		if got := o.write("DELETE", at, ""); got.status != 204 {
+			t.Errorf("%s: %d, %s", name, got.status, got.body)
+		}
 	}
 }

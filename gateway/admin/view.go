@@ -100,7 +100,8 @@ type problemView struct {
 func problemsOf(problems []route.Problem, entry string) []problemView {
 	views := []problemView{}
 	for _, p := range problems {
-		v := problemView{Level: p.Level.String(), Path: p.Path, Line: p.Line, Column: p.Column, Route: p.Route, Message: p.Message}
+		v := problemView{Level: p.Level.String(), Path: p.Path, Line: p.Line, Column: p.Column, Route: p.Route,
+			Message: p.Message}
 		if within, ok := strings.CutPrefix(p.Path, entry); ok && entry != "" {
 			v.Field = strings.TrimPrefix(within, ".")
 		}
@@ -119,7 +120,8 @@ type viewer struct {
 
 func (a *admin) viewer() *viewer {
 	now := time.Now()
-	v := &viewer{document: a.documents.of(a.Table.Load()), engines: map[string]*lb.Engine{}, served: a.Recent.served(now), now: now}
+	v := &viewer{document: a.documents.of(a.Table.Load()), engines: map[string]*lb.Engine{}, served: a.Recent.served(now),
+		now: now}
 	for _, e := range a.Fleet.Engines() {
 		v.engines[e.URL()] = e
 	}
@@ -136,8 +138,8 @@ func (v *viewer) route(i int) routeView {
 			own = append(own, p)
 		}
 	}
-	view := routeView{Name: r.Name, Description: r.Description, Categories: list(r.Categories), AccessPolicy: r.Access.String(),
-		AllowedUsers: list(e.AllowedUsers), RouteBy: r.By.String(), Usable: r.Reason == "", Reason: r.Reason,
+	view := routeView{Name: r.Name, Description: r.Description, Categories: list(r.Categories),
+		AccessPolicy: r.Access.String(), AllowedUsers: list(e.AllowedUsers), RouteBy: r.By.String(), Usable: r.Reason == "", Reason: r.Reason,
 		Problems: problemsOf(own, at), Targets: []targetView{}, Config: v.raw(v.list(routesList)[i])}
 	chosen, fallback := 0, 0
 	for t := range e.Targets {
@@ -178,8 +180,8 @@ func (v *viewer) target(e *route.TargetEntry) targetView {
 	return t
 }
 
-// fill adds what is happening at a target of a pool.
-func (v *viewer) fill(t *targetView, route string, p *lb.Pool, position int) {
+// fill adds what is happening at a target of a pool of a route.
+func (v *viewer) fill(t *targetView, of string, p *lb.Pool, position int) {
 	t.Name, t.Instances = p.Targets()[position].Name, []instanceView{}
 	for i := range p.Candidates() {
 		c := &p.Candidates()[i]
@@ -187,7 +189,7 @@ func (v *viewer) fill(t *targetView, route string, p *lb.Pool, position int) {
 			continue
 		}
 		in := v.instance(c.Instance, c.Engine.URL(), c.Limit, c.Exempt)
-		in.Requests = v.served[place{route, c.Key}]
+		in.Requests = v.served[place{of, c.Key}]
 		t.Requests += in.Requests
 		t.Instances = append(t.Instances, in)
 	}

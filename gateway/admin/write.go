@@ -37,6 +37,10 @@ type refused struct {
 
 func (e *refused) Error() string { return e.message }
 
+func refusef(status int, code, format string, args ...any) *refused {
+	return &refused{status: status, code: code, message: fmt.Sprintf(format, args...)}
+}
+
 // Codes of refusals, for programs.
 const (
 	codeBody       = "invalid_body"          // the body is no JSON object
@@ -84,8 +88,8 @@ func (a *admin) write(w http.ResponseWriter, r *http.Request, plan planner) erro
 	}
 	match := strings.Join(r.Header.Values("If-Match"), ",")
 	if match == "" && !dry {
-		return &refused{status: http.StatusPreconditionRequired, code: codeCondition,
-			message: "If-Match is required, with the ETag of the answer that what is written was made from"}
+		return refusef(http.StatusPreconditionRequired, codeCondition,
+			"If-Match is required, with the ETag of the answer that what is written was made from")
 	}
 	a.writing.Lock()
 	defer a.writing.Unlock()
@@ -131,7 +135,7 @@ func dryRun(r *http.Request) (bool, error) {
 	case "true":
 		return true, nil
 	default:
-		return false, &refused{status: http.StatusBadRequest, message: "dry_run is true or false, not " + quote(v)}
+		return false, refusef(http.StatusBadRequest, "", "dry_run is true or false, not %s", quote(v))
 	}
 }
 
@@ -168,10 +172,12 @@ func (a *admin) current() error {
 	status := a.Table.Status()
 	switch {
 	case status.Err != nil:
-		return &refused{status: http.StatusConflict, code: codeFileBroken, message: "the routes file can't be read: " + status.Err.Error()}
+		return refusef(http.StatusConflict, codeFileBroken, "the routes file can't be read: %v", status.Err)
 	case status.Refused:
-		return &refused{status: http.StatusConflict, code: codeFileBroken, problems: problemsOf(status.Problems, ""),
-			message: "the routes file as it is now can't be used, and the last good one serves; what is wrong has to be put right in the file"}
+		e := refusef(http.StatusConflict, codeFileBroken, "the routes file as it is now can't be used, and the last good one "+
+			"serves; what is wrong has to be put right in the file")
+		e.problems = problemsOf(status.Problems, "")
+		return e
 	}
 	return nil
 }
@@ -192,7 +198,7 @@ func (a *admin) replace(d *document, text []byte) error {
 		a.Reload()
 		return stale()
 	case errors.Is(err, atomicfile.ErrReadOnly):
-		return &refused{status: http.StatusConflict, code: codeReadOnly, message: err.Error()}
+		return refusef(http.StatusConflict, codeReadOnly, "%v", err)
 	case err != nil:
 		return err
 	}
@@ -200,8 +206,8 @@ func (a *admin) replace(d *document, text []byte) error {
 }
 
 func stale() error {
-	return &refused{status: http.StatusPreconditionFailed, code: codeStale,
-		message: "the routes file has been changed since it was read; the ETag of this answer is the present one"}
+	return refusef(http.StatusPreconditionFailed, codeStale,
+		"the routes file has been changed since it was read; the ETag of this answer is the present one")
 }
 
 // matches reports whether an If-Match names a version (RFC 9110, section 13.1.1).
@@ -226,13 +232,13 @@ func readEntry(w http.ResponseWriter, r *http.Request) (*entry, error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, &refused{status: http.StatusRequestEntityTooLarge, code: codeBody, message: fmt.Sprintf("the body has more than %d bytes", maxEntry)}
+		return nil, refusef(http.StatusRequestEntityTooLarge, codeBody, "the body has more than %d bytes", maxEntry)
 	case err != nil:
-		return nil, &refused{status: http.StatusBadRequest, code: codeBody, message: "the body could not be read"}
+		return nil, refusef(http.StatusBadRequest, codeBody, "the body could not be read")
 	}
 	v, problems := jsontree.Parse(text)
 	if len(problems) > 0 {
-		e := &refused{status: http.StatusBadRequest, code: codeBody, message: "the body is not JSON"}
+		e := refusef(http.StatusBadRequest, codeBody, "the body is not JSON")
 		whole := &entry{text: text}
 		for _, p := range problems {
 			e.problems = append(e.problems, whole.problem(p))
@@ -240,7 +246,7 @@ func readEntry(w http.ResponseWriter, r *http.Request) (*entry, error) {
 		return nil, e
 	}
 	if v.Kind != jsontree.Object {
-		return nil, &refused{status: http.StatusBadRequest, code: codeBody, message: "the body is " + v.Kind.String() + " and not an object"}
+		return nil, refusef(http.StatusBadRequest, codeBody, "the body is %s and not an object", v.Kind)
 	}
 	return &entry{text, v}, nil
 }
@@ -248,19 +254,19 @@ func readEntry(w http.ResponseWriter, r *http.Request) (*entry, error) {
 // problem shows a problem of the body.
 func (e *entry) problem(p jsontree.Problem) problemView {
 	before := e.text[:p.Offset]
-	return problemView{Level: route.FileError.String(), Path: p.Path, Field: p.Path, Line: bytes.Count(before, []byte("\n")) + 1,
-		Column: p.Offset - bytes.LastIndexByte(before, '\n'), Message: p.Message}
+	return problemView{Level: route.FileError.String(), Path: p.Path, Field: p.Path,
+		Line: bytes.Count(before, []byte("\n")) + 1, Column: p.Offset - bytes.LastIndexByte(before, '\n'), Message: p.Message}
 }
 
-// without returns the entry's text without some members, and without those that are null.
-func (e *entry) without(names ...string) []byte {
+// given returns the entry's text without the members that are null.
+func (e *entry) given() []byte {
 	left := []string{}
 	for i := range e.Members {
 		if e.Members[i].Value.Kind == jsontree.Null {
 			left = append(left, e.Members[i].Name)
 		}
 	}
-	return members(e.text, e.Value, append(left, names...))
+	return members(e.text, e.Value, left)
 }
 
 // with returns an object's text with a member more.

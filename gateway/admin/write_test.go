@@ -21,7 +21,7 @@ import (
 
 // operated is an admin side over a routes file, without a gateway.
 type operated struct {
-	t     *testing.T
+	t     testing.TB
 	file  string
 	table *route.Table
 	fleet *lb.Fleet
@@ -53,7 +53,7 @@ const aFile = `{
 `
 
 // operate serves the admin side of a routes file with the given text.
-func operate(t *testing.T, text string, change ...func(*admin.Config)) *operated {
+func operate(t testing.TB, text string, change ...func(*admin.Config)) *operated {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "routes.json")
 	if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
@@ -63,7 +63,7 @@ func operate(t *testing.T, text string, change ...func(*admin.Config)) *operated
 }
 
 // operateOn serves the admin side of a routes file that is there.
-func operateOn(t *testing.T, file string, change ...func(*admin.Config)) *operated {
+func operateOn(t testing.TB, file string, change ...func(*admin.Config)) *operated {
 	t.Helper()
 	o := &operated{t: t, file: file, env: map[string]string{"JEV": "jev-3f9c2b7a1d5e8804"}}
 	o.fleet = lb.NewFleet(rand.Uint64)

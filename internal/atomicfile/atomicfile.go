@@ -33,7 +33,7 @@ func Edit(path string, edit func([]byte) ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	was, err := os.ReadFile(path) //nolint:gosec // the operator says which file
+	was, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func replace(path string, was, data []byte, like fs.FileInfo) error {
 		return why(path, err)
 	}
 	// What is left of the race with somebody who knows nothing of it are the microseconds from here to the rename.
-	is, err := os.ReadFile(path) //nolint:gosec // as above
+	is, err := os.ReadFile(path) //nolint:gosec // the operator says which file
 	switch {
 	case err != nil:
 		return err
@@ -108,14 +108,15 @@ func why(path string, err error) error {
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: %s is mounted read-only, as a ConfigMap is", ErrReadOnly, filepath.Dir(path))
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: the gateway's user may not write to %s, or not keep the owner of %s", ErrReadOnly, filepath.Dir(path), path)
+		return fmt.Errorf("%w: the gateway's user may not write to %s, or not keep the owner of %s",
+			ErrReadOnly, filepath.Dir(path), path)
 	}
 	return fmt.Errorf("cannot write %s: %w", path, err)
 }
 
 // sync makes a rename outlive a power failure, where the file system can do that.
 func sync(dir string) {
-	if d, err := os.Open(dir); err == nil { //nolint:gosec // the operator's own directory
+	if d, err := os.Open(dir); err == nil { //nolint:gosec // as above
 		_ = d.Sync()
 		_ = d.Close()
 	}

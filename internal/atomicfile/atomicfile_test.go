@@ -83,7 +83,7 @@ func TestEditRefused(t *testing.T) {
 func TestEditOfWhatHasChanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "routes.json")
 	write(t, path, "old", 0o600)
-	err := atomicfile.Edit(path, func(data []byte) ([]byte, error) {
+	err := atomicfile.Edit(path, func([]byte) ([]byte, error) {
 		write(t, path, "theirs", 0o600)
 		return []byte("ours"), nil
 	})
@@ -133,7 +133,7 @@ func TestEditIsAtomic(t *testing.T) {
 
 // Where the directory takes nothing new, that is told before and after one has tried.
 func TestReadOnly(t *testing.T) {
-	dir, err := os.MkdirTemp("", "atomicfile") // t.TempDir is in a directory that only we may enter
+	dir, err := os.MkdirTemp("", "atomicfile") //nolint:usetesting // t.TempDir is in a directory that only we may enter
 	if err != nil {
 		t.Fatal(err)
 	}

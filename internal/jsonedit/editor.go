@@ -57,7 +57,9 @@ func (e *editor) splice(from, to int, with string) {
 
 // result returns the text with all changes made.
 func (e *editor) result() []byte {
-	slices.SortStableFunc(e.splices, func(a, b splice) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	slices.SortStableFunc(e.splices, func(a, b splice) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
+	})
 	var out bytes.Buffer
 	at := 0
 	for _, s := range e.splices {

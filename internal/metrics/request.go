@@ -55,6 +55,9 @@ const (
 
 var attemptResults = [...]string{"answered", "put_aside", "unreachable", "broken", "timeout", "abandoned"}
 
+// String returns the result as the metric's label has it.
+func (r AttemptResult) String() string { return attemptResults[r] }
+
 // cell returns the series of a place.
 func (m *Metrics) cell(p Place) *cell {
 	m.mu.RLock()

@@ -29,6 +29,7 @@ type Conn struct {
 	readBy    time.Time
 	writeBy   time.Time
 	firstBy   time.Time // when the first byte of the body must be there; zero after it has come, or without a limit
+	idleBy    time.Time // when the next byte of it must be there; zero unless somebody waits for it
 	idleSince time.Time
 
 	buf  []byte // from the buffer pools while a round trip is on
@@ -61,7 +62,7 @@ const maxWrite = 1 << 20
 // to its end (the engine refuses it early) is taken.
 func (c *Conn) RoundTrip(method string, h *fasthttp.ResponseHeader, l Limits, request ...[]byte) error {
 	c.limits, c.answered, c.done, c.keepAlive = l, false, false, true
-	c.chunks, c.broken = dechunker{}, nil
+	c.chunks, c.broken, c.idleBy = dechunker{}, nil, time.Time{}
 	sent := c.send(request)
 	if sent != nil {
 		c.keepAlive = false
@@ -328,7 +329,7 @@ func (c *Conn) read(p []byte, t time.Time) (int, error) {
 	}
 	n, err := c.nc.Read(p)
 	if n > 0 {
-		c.answered = true
+		c.answered, c.idleBy = true, time.Time{}
 		return n, nil
 	}
 	if err == nil {
@@ -347,7 +348,10 @@ func (c *Conn) armRead(t time.Time) (limit time.Time, err error) {
 	if !c.firstBy.IsZero() {
 		limit = withSlack(c.readBy, c.firstBy, c.limits.FirstByte)
 	} else if c.limits.Idle > 0 {
-		limit = withSlack(c.readBy, time.Now().Add(c.limits.Idle), c.limits.Idle)
+		if c.idleBy.IsZero() { // else a wait goes on that was only interrupted
+			c.idleBy = time.Now().Add(c.limits.Idle)
+		}
+		limit = withSlack(c.readBy, c.idleBy, c.limits.Idle)
 	}
 	by := limit
 	if !t.IsZero() && (by.IsZero() || t.Before(by)) {

@@ -275,7 +275,7 @@ func TestIdleConnectionsAreQuiet(t *testing.T) {
 				hs := httptest.NewUnstartedServer(nil)
 				hs.StartTLS() // for its certificate
 				hs.Close()
-				a := peer(t, func(n int, tcp *net.TCPConn) {
+				a := peer(t, func(_ int, tcp *net.TCPConn) {
 					defer tcp.Close()
 					var conn net.Conn = tcp
 					if secure {
@@ -394,6 +394,35 @@ func TestNextBefore(t *testing.T) {
 		t.Fatalf("%q, %v", got, err)
 	}
 	conn.Release()
+}
+
+// Waits that are given up one after the other are one silence: the idle limit counts from the last byte.
+func TestNextBefore_KeepsToTheIdleLimit(t *testing.T) {
+	over := make(chan struct{})
+	defer close(over)
+	a := peer(t, func(_ int, conn *net.TCPConn) {
+		readRequest(t, conn)
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab")
+		<-over
+		conn.Close()
+	})
+	var h fasthttp.ResponseHeader
+	conn, err := get(t, client(t), a, Limits{FirstByte: time.Minute, Idle: 200 * time.Millisecond}, &h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	if p, err := conn.Next(); err != nil || string(p) != "ab" {
+		t.Fatalf("%q, %v", p, err)
+	}
+	for range 1000 { // each of them shorter than the limit
+		if _, err = conn.NextBefore(time.Now().Add(5 * time.Millisecond)); err != ErrNotYet {
+			break
+		}
+	}
+	if up, ok := err.(*Error); !ok || up.Stage != Body || !up.Timeout() {
+		t.Errorf("the silence ended with %v", err)
+	}
 }
 
 // C106: a steady body that lasts longer than any limit is not cut.

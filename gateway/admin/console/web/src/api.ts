@@ -47,7 +47,7 @@ interface Options {
 export async function request<T>(path: string, o: Options = {}): Promise<Answer<T>> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (token.get()) headers["Authorization"] = `Bearer ${token.get()}`;
-  if (o.body !== undefined) headers["Content-Type"] = "application/json";
+  if (o.method && o.method !== "GET") headers["Content-Type"] = "application/json"; // with or without a body, the API wants it
   if (o.match) headers["If-Match"] = o.match;
   const init: RequestInit = { method: o.method ?? "GET", headers, cache: "no-store", credentials: "omit", signal: o.signal ?? null };
   if (o.body !== undefined) init.body = JSON.stringify(o.body);

@@ -1,19 +1,32 @@
 // The frame of the console: navigation, what the process says of itself, and the page that the address names.
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { onUnauthorized } from "./api";
 import { Explain } from "./explain/page";
+import { KeyEditor } from "./keys/editor";
+import { KeysPage } from "./keys/page";
+import { LivePage } from "./live/page";
+import { DefaultsEditor } from "./models/defaults";
+import { ModelEditor } from "./models/model";
+import { ModelsPage } from "./models/page";
+import { ProviderEditor } from "./models/provider";
 import { usePolled } from "./poll";
 import { href, usePlace } from "./router";
+import { RouteEditor } from "./routes/editor";
 import { RouteList } from "./routes/list";
 import { Banner } from "./banner";
 import { SignIn } from "./signin";
 import type { Status } from "./types";
 import { Badge, Empty } from "./ui/basic";
 import { Toasts } from "./ui/toast";
+import { title } from "./words";
 
-const pages: [page: string, title: string, count?: keyof Status["counts"]][] = [
+const pages: [page: string, title: ComponentChildren, count?: keyof Status["counts"]][] = [
   ["routes", "Routes", "routes"],
+  ["models", <span>Models<span class="wide"> &amp; providers</span></span>],
+  ["keys", "Keys", "keys"],
   ["explain", "Explain"],
+  ["live", "Live"],
 ];
 
 export function App() {
@@ -31,13 +44,13 @@ function Frame() {
   const place = usePlace();
   const { value: status, error } = usePolled<Status>("/api/status");
   const main = useRef<HTMLElement>(null);
+  const section = sectionOf(place.page === "new" ? (place.rest[0] ?? "") : place.page);
   const key = [place.page, ...place.rest].join("/");
   const first = useRef(true);
   useEffect(() => {
     if (first.current) first.current = false;
     else main.current?.focus(); // so that a keyboard and a screen reader go on from the top of the new page
-    const name = pages.find(([page]) => page === place.page)?.[1];
-    document.title = name ? `${name} · GPUStack Gateway` : "GPUStack Gateway";
+    document.title = `${title(section)} · GPUStack Gateway`;
   }, [key]);
   const skip = (event: Event) => {
     event.preventDefault();
@@ -54,9 +67,9 @@ function Frame() {
           GPUStack Gateway
         </a>
         <nav class="nav" aria-label="Pages">
-          {pages.map(([page, title, counted]) => (
-            <a key={page} href={href(page)} aria-current={place.page === page ? "page" : undefined}>
-              {title}
+          {pages.map(([page, name, counted]) => (
+            <a key={page} href={href(page)} aria-current={section === page ? "page" : undefined}>
+              {name}
               {counted === "routes" && status && status.counts.unusable_routes > 0 ? (
                 <span class="count">
                   <Badge tone="bad">{status.counts.unusable_routes} unusable</Badge>
@@ -77,10 +90,30 @@ function Frame() {
   );
 }
 
+// sectionOf returns the page of the navigation that a place belongs to.
+const sectionOf = (page: string) => (page === "providers" || page === "defaults" ? "models" : page);
+
 function Page({ page, rest }: { page: string; rest: string[] }) {
   switch (page) {
     case "routes":
+      if (rest[1] === "edit") return <RouteEditor name={rest[0]} />;
       return <RouteList open={rest[0]} />;
+    case "new":
+      if (rest[0] === "routes") return <RouteEditor name={undefined} />;
+      if (rest[0] === "models") return <ModelEditor name={undefined} />;
+      if (rest[0] === "providers") return <ProviderEditor name={undefined} />;
+      if (rest[0] === "keys") return <KeyEditor name={undefined} />;
+      break;
+    case "models":
+      return rest[0] === undefined ? <ModelsPage /> : <ModelEditor name={rest[0]} />;
+    case "providers":
+      return rest[0] === undefined ? <ModelsPage /> : <ProviderEditor name={rest[0]} />;
+    case "defaults":
+      return <DefaultsEditor />;
+    case "keys":
+      return rest[0] === undefined ? <KeysPage /> : <KeyEditor name={rest[0]} />;
+    case "live":
+      return <LivePage />;
     case "explain":
       return <Explain route={rest[0]} />;
   }

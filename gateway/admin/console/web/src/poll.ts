@@ -60,10 +60,11 @@ export function refresh(): void {
   for (const [path, s] of sources) if (s.lookers.size > 0) void ask(path, s);
 }
 
-// usePolled returns what is at a path of the API, and renders again whenever it has been asked.
+// usePolled returns what is at a path of the API, and renders again whenever it has been asked. Nothing is at "".
 export function usePolled<T>(path: string): Polled<T> {
   const [state, set] = useState<Polled<unknown>>(source(path).state);
   useEffect(() => {
+    if (path === "") return;
     const s = source(path);
     set(s.state);
     s.lookers.add(set);

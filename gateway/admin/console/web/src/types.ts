@@ -19,7 +19,7 @@ export interface Page {
   etag: string;
 }
 
-export type State = "up" | "probation" | "ejected" | "drained";
+export type State = "up" | "probation" | "ejected" | "down" | "drained";
 
 export interface Instance {
   name: string;
@@ -99,6 +99,7 @@ export interface Key {
   expires_at: string | null;
   expired: boolean;
   allowed_routes: string[] | null;
+  config: KeyConfig;
 }
 
 export interface Keys extends Page {
@@ -160,6 +161,50 @@ export interface ProviderConfig {
   endpoint?: string;
   api_token?: string | null;
   models?: string[];
+}
+
+export interface KeyConfig {
+  name?: string;
+  user?: string;
+  expires_at?: string;
+  allowed_routes?: string[];
+}
+
+// Requests that have ended.
+
+export interface Live {
+  last: number;
+  requests: Ended[];
+}
+
+export interface Ended {
+  number: number;
+  time: string;
+  request_id: string;
+  endpoint?: string;
+  key?: string;
+  route?: string;
+  route_by?: string;
+  target?: string;
+  instance?: string;
+  model?: string;
+  decided_by?: string;
+  status: number;
+  outcome: string;
+  attempts: number;
+  fallback: boolean;
+  stream: boolean;
+  first_byte_ms: number | null;
+  total_ms: number;
+  tokens: null | { input: number; output: number; cached: number; reasoning: number };
+}
+
+// At which load the policies of a route move a session.
+export interface Simulation {
+  route: string;
+  candidates: number;
+  votes: { plugin: string; weight: number }[];
+  rows: { candidates: number; shifts: ("hold" | "tie" | "flip")[]; first_flip: number | null }[];
 }
 
 // What would become of a request.

@@ -15,7 +15,7 @@ export const access: Record<string, string> = {
 
 // title makes a heading of a name of the file: session_affinity is Session affinity.
 export function title(name: string): string {
-  const words = name.replaceAll("_", " ");
+  const words = name.replaceAll("_", " ").replace("inflight", "in-flight");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 

@@ -3,8 +3,9 @@ import { useEffect, useState } from "preact/hooks";
 import { Refusal, request } from "../api";
 import { usePolled } from "../poll";
 import type { Explanation, Routes } from "../types";
-import { Button, Head, Notice } from "../ui/basic";
+import { Button, Empty, Head, Notice } from "../ui/basic";
 import { Result } from "./result";
+import { Shifts, sticky } from "./shifts";
 
 interface Question {
   path: string;
@@ -72,6 +73,7 @@ export function Explain({ route }: { route?: string | undefined }) {
   }, [names[0]]);
   const { headers, error } = headersIn(q.headers);
   const model = modelIn(q.body);
+  const asked = routes?.routes.find((r) => r.name === model);
 
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -148,7 +150,7 @@ export function Explain({ route }: { route?: string | undefined }) {
             {busy ? "Asking…" : "Explain"}
           </Button>
         </form>
-        <div class="stack" aria-live="polite">
+        <div class="stack">
           {failed && (
             <Notice tone="bad" role="alert" title="It could not be explained">
               <p>{failed.message}</p>
@@ -156,11 +158,11 @@ export function Explain({ route }: { route?: string | undefined }) {
           )}
           {answer && <Result answer={answer} />}
           {!answer && !failed && (
-            <div class="empty">
-              <h2>Paste a request, or choose a route</h2>
+            <Empty title="Paste a request, or choose a route">
               <p>The answer shows every candidate with its votes, the pick, and who would be next.</p>
-            </div>
+            </Empty>
           )}
+          {asked && sticky(asked) && <Shifts key={asked.name} route={asked} />}
         </div>
       </div>
     </>

@@ -1,9 +1,12 @@
 // The routes: what each is, how it chooses, and, unfolded, what is happening there.
 import { useState } from "preact/hooks";
-import { usePolled } from "../poll";
+import { hasDraft, write } from "../form/edit";
+import { refresh, usePolled } from "../poll";
 import { href } from "../router";
 import type { Route, Routes } from "../types";
-import { Badge, Chevron, Empty, Head, Notice, Waiting } from "../ui/basic";
+import { Badge, Button, Chevron, Empty, Head, Notice, Waiting } from "../ui/basic";
+import { confirm } from "../ui/dialog";
+import { say } from "../ui/toast";
 import { access, count, routeBy } from "../words";
 import { TargetRow } from "./target";
 
@@ -21,7 +24,7 @@ export function RouteList({ open: first }: { open?: string | undefined }) {
       <Head
         title="Routes"
         actions={
-          <a class="button primary" href={href("routes", "+")}>
+          <a class="button primary" href={href("new", "routes")}>
             Add route
           </a>
         }
@@ -30,6 +33,11 @@ export function RouteList({ open: first }: { open?: string | undefined }) {
       </Head>
       <div class="stack">
         <Waiting error={error} value={value} />
+        {hasDraft("routes", undefined) && (
+          <Notice tone="info" title="There is a draft of a new route">
+            <a href={href("new", "routes")}>Go on with it</a>
+          </Notice>
+        )}
         {value && value.routes.length === 0 && (
           <Empty title="There are no routes yet">
             <p>Until there is one, clients get 404 for every model name.</p>
@@ -60,6 +68,13 @@ function RouteItem({ route: r, open, toggle, window }: { route: Route; open: boo
             <Chevron />
             <span class="mono">{r.name}</span>
           </button>
+          {hasDraft("routes", r.name) && (
+            <span class="draft">
+              <a href={href("routes", r.name, "edit")}>
+                <Badge tone="info">Draft not saved</Badge>
+              </a>
+            </span>
+          )}
           {r.description && <span class="route-about">{r.description}</span>}
         </h2>
         <dl class="route-facts">
@@ -75,6 +90,17 @@ function RouteItem({ route: r, open, toggle, window }: { route: Route; open: boo
       {open && <Unfolded id={panel} route={r} />}
     </li>
   );
+}
+
+async function remove(r: Route): Promise<void> {
+  if (!(await confirm(`Delete route ${r.name}?`, <p>Clients that ask for it get 404 from then on. Requests that run finish.</p>, "Delete"))) return;
+  try {
+    await write("routes", r.name, { base: r.config, value: undefined });
+    say(`Deleted route ${r.name}.`);
+  } catch (e) {
+    say((e as Error).message);
+  }
+  refresh();
 }
 
 function Fact({ name, children }: { name: string; children: preact.ComponentChildren }) {
@@ -126,12 +152,15 @@ function Unfolded({ id, route: r }: { id: string; route: Route }) {
         </div>
       )}
       <div class="row">
-        <a class="button small" href={href("routes", r.name, "edit")}>
+        <a class="button small" href={href("routes", r.name, "edit")} aria-label={`Edit route ${r.name}`}>
           Edit
         </a>
-        <a class="button small quiet" href={href("explain", r.name)}>
+        <a class="button small" href={href("explain", r.name)}>
           Explain a request
         </a>
+        <Button small kind="danger" onClick={() => void remove(r)}>
+          Delete
+        </Button>
       </div>
     </div>
   );

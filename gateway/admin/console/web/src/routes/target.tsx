@@ -13,6 +13,7 @@ export function TargetRow({ target: t, wanted }: { target: Target; wanted?: numb
           <strong class="mono">{t.name}</strong>{" "}
           <span class="muted">
             {t.kind}
+            {t.weight > 0 && !t.fallback && `, weight ${t.weight}`}
             {t.model !== t.of && (
               <>
                 , asked for <code>{t.model}</code>
@@ -29,7 +30,7 @@ export function TargetRow({ target: t, wanted }: { target: Target; wanted?: numb
         </div>
         <div class="share">
           <span>
-            {percent(t.share)} <span class="muted">of traffic{wanted !== undefined && `, ${percent(wanted)} by weight ${t.weight}`}</span>
+            {percent(t.share)} <span class="muted">of traffic{wanted !== undefined && `, ${percent(wanted)} wanted`}</span>
           </span>
           <Bar part={t.share} />
         </div>

@@ -15,7 +15,7 @@ export function useNow(on: boolean): number {
   return now;
 }
 
-const tones: Record<State, Tone> = { up: "good", probation: "warn", ejected: "bad", drained: "neutral" };
+const tones: Record<State, Tone> = { up: "good", probation: "warn", ejected: "bad", down: "bad", drained: "neutral" };
 
 export function Health({ state, until }: { state: State; until?: string | undefined }) {
   const now = useNow(!!until);
