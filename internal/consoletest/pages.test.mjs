@@ -185,3 +185,53 @@ test("requests appear as they end, with why they went where", () =>
     await page.getByRole("button", { name: "Go on" }).click();
     await row(later).waitFor();
   }));
+
+test("a route may have any name", async () => {
+  const name = 'org/qwen3:"<b>lora</b>"%2F#?&+é';
+  await add({ name, access_policy: "public", targets: [{ model: "qwen3-32b" }] });
+  await visit({}, async (page) => {
+    const r = page.locator("[data-route]").filter({ hasText: name });
+    await r.getByRole("button", { name }).click();
+    await r.getByRole("link", { name: "Edit" }).click();
+    await page.getByRole("heading", { name }).waitFor();
+    assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), name);
+    await page.reload();
+    await page.getByLabel("Description").fill("Found again.");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await r.getByText("Found again.").waitFor();
+    await r.getByRole("link", { name: "Explain a request" }).click();
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page.locator("[data-candidate]").getByText("Pick").waitFor();
+    await page.goBack();
+    await r.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await r.waitFor({ state: "detached" });
+  });
+});
+
+test("many routes are filtered", async () => {
+  await edit((f) => {
+    for (let i = 0; i < 500; i++) f.routes.push({ name: `many-${i}`, targets: [{ model: "qwen3-32b" }] });
+  });
+  await visit({}, async (page) => {
+    await page.getByLabel("Filter").fill("many 499");
+    await page.locator('[data-route="many-499"]').waitFor();
+    await page.waitForFunction(() => document.querySelectorAll("[data-route]").length === 1);
+  });
+  await edit((f) => (f.routes = f.routes.filter((r) => !r.name.startsWith("many-"))));
+});
+
+test("a secret can be copied where the browser has no clipboard for pages", () =>
+  visit({ hash: "#/new/keys" }, async (page) => {
+    await page.addInitScript(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
+    await page.reload();
+    await page.getByLabel("User", { exact: true }).fill("bob");
+    await page.getByRole("button", { name: "Add key" }).click();
+    const secret = await page.locator("[data-secret]").textContent();
+    await page.getByRole("button", { name: "Copy secret" }).click();
+    await page.getByText("Copied.").waitFor();
+    await page.getByRole("link", { name: "Live" }).click();
+    await page.getByLabel("Filter").focus();
+    await page.keyboard.press("Control+V");
+    assert.equal(await page.getByLabel("Filter").inputValue(), secret);
+  }));

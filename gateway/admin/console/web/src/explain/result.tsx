@@ -7,7 +7,7 @@ import { access, list, routeBy, title } from "../words";
 export function Result({ answer }: { answer: Explanation }) {
   const { refused, choice } = answer;
   return (
-    <section class="stack" aria-label="The answer" aria-live="polite">
+    <section class="stack" aria-label="The answer">
       {refused ? (
         <Notice tone="bad" title={`It would be refused with status ${refused.status}${refused.code ? ` (${refused.code})` : ""}`}>
           <p>{refused.message}</p>

@@ -58,6 +58,7 @@ export interface Saved {
 export interface Editing<C> {
   form: Form;
   value: C | undefined; // undefined until the entry has come
+  shown: C | undefined; // the same without secrets
   base: C | undefined;
   theirs: C | undefined; // the entry as the file has it now; undefined if it is not there
   error: Refusal | undefined; // why the entry can't be shown
@@ -107,7 +108,9 @@ export function useEditing<C extends object>({ list, name, blank, check, secrets
   useEffect(() => {
     if (!dirty || mine.some((m) => m.level === "error")) return setTrial(undefined);
     const asking = new AbortController();
-    const timer = setTimeout(() => void tryOut(list, gone ? undefined : name, value!, asking.signal).then(setTrial, () => {}), pause);
+    const timer = setTimeout(() => {
+      tryOut(list, gone ? undefined : name, value!, asking.signal).then(setTrial, () => asking.signal.aborted || setTrial(undefined));
+    }, pause);
     return () => {
       clearTimeout(timer);
       asking.abort();
@@ -135,6 +138,7 @@ export function useEditing<C extends object>({ list, name, blank, check, secrets
       touch: (path) => setTouched((was) => (was.has(path) ? was : new Set(was).add(path))),
     },
     value,
+    shown: value && without(value, secrets),
     base: state?.base,
     theirs,
     error: polled.error?.status === 404 ? undefined : polled.error,

@@ -9,6 +9,7 @@ import { count } from "../words";
 import { Conflict } from "./conflict";
 import { FormContext, idOf, type Mistake } from "./context";
 import type { Editing, Saved } from "./edit";
+import { parent } from "./paths";
 
 interface Props<C> {
   editing: Editing<C>;
@@ -163,7 +164,7 @@ function Wrong<C>({ editing: e, what }: { editing: Editing<C>; what: string }) {
 
 // holder returns the path of the field that shows a mistake: the one it is at, or the nearest around it.
 function holder(claimed: Set<string>, m: Mistake): string | undefined {
-  for (let path = m.path; path !== ""; path = path.replace(/(\.?[^.[\]]+|\[[^\]]*\])$/, "")) {
+  for (let path = m.path; path !== ""; path = parent(path)) {
     if (claimed.has(path)) return path;
   }
   return undefined;
