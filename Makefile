@@ -42,7 +42,7 @@ browser: internal/consoletest/node_modules/.package-lock.json
 	@touch $@
 
 screenshots: browser ## Take the pictures of the console that its documentation shows
-	CONSOLE_SCREENSHOTS=$(CURDIR)/docs/img $(GO) test -count=1 ./internal/consoletest
+	mkdir -p docs/img && CONSOLE_SCREENSHOTS=$(CURDIR)/docs/img $(GO) test -count=1 -run TestScreenshots ./internal/consoletest
 
 test-agents: ## Run Codex, Claude Code and opencode through the gateway (installs about 1 GB)
 	GATEWAY_TEST_AGENTS=1 $(GO) test -count=1 -v -timeout 20m -run TestAgents ./internal/clienttest

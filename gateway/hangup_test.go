@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/gpustack/gpustack-gateway/internal/gatewaytest"
 	"github.com/gpustack/gpustack-gateway/internal/sim"
+	"github.com/gpustack/gpustack-gateway/plugins/builtin"
+	"github.com/gpustack/gpustack-gateway/plugins/decisionservice"
 )
 
 // departures are the ways in which a client leaves. To shut down the sending side counts as leaving: from the gateway's
@@ -210,6 +213,39 @@ func TestC013WhileConnecting(t *testing.T) {
 			t.Errorf("access log: %v", l)
 		}
 	})
+}
+
+// undecided is a decision service that is asked and does not answer.
+type undecided struct{ asked chan struct{} }
+
+func (u undecided) Ask(ctx context.Context, _ decisionservice.Question) ([]byte, error) {
+	u.asked <- struct{}{}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A client may leave before anybody has been chosen for it.
+func TestC013WhileDeciding(t *testing.T) {
+	for _, d := range departures {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			service := undecided{make(chan struct{})}
+			e := engine(t, sim.Behaviour{})
+			g := gatewaytest.Start(t, fmt.Sprintf(`{"models": [{"name": "a", "instances": [{"name": "a-1", "url": %[1]q}]},
+					{"name": "b", "instances": [{"name": "b-1", "url": %[1]q}]}],
+				"providers": [{"name": "d", "type": "systemone", "endpoint": "http://127.0.0.1:1", "api_token": "t", "models": ["x"]}],
+				"routes": [{"name": "m", "access_policy": "public", "targets": [{"model": "a"}, {"model": "b"}], "policies": {"decision_service":
+					{"provider": "d", "model": "x", "criteria": {"a": "Small.", "b": "Large."}, "timeout": "10m"}}}]}`, e.URL()),
+				append(overTLS(d.tls), gatewaytest.Kinds(builtin.All(service)...))...)
+			c, _ := send(t, g, post(chat, chatBody))
+			await(t, service.asked)
+			d.leave(c)
+			g.Idle()
+			if l := g.WaitRequests(1)[0]; l["outcome"] != "client_closed" || l["status"] != 499.0 || l["attempts"] != 0.0 || e.Received() != 0 {
+				t.Errorf("%d requests, access log: %v", e.Received(), l)
+			}
+		})
+	}
 }
 
 // deaf is the address of a socket whose backlog is full: a connection to it is neither made nor refused.

@@ -196,6 +196,7 @@ The gateway serves on http://{{.Data}}, before simulated engines. Try in another
 
   curl -s http://{{.Admin}}/api/explain -H 'Content-Type: application/json' -d '{"path": "/v1/chat/completions", "headers": {"session-id": "one"}, "body": {"model": "qwen3", "messages": [{"role": "user", "content": "Write a one-line greeting card."}]}, "call_decision_service": true}'
 
+The console is at http://{{.Admin}}/: look on, and change routes there.
 The routes file is {{.Routes}}: edit it, and what you save takes effect at once.
 Metrics are at http://{{.Admin}}/metrics. Ctrl-C ends the demo.
 

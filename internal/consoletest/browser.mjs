@@ -5,11 +5,8 @@ import { chromium } from "playwright-core";
 
 export const admin = required("ADMIN_URL");
 export const gateway = required("GATEWAY_URL");
-export const key = required("GATEWAY_KEY");
-export const file = required("ROUTES_FILE");
-export const shots = process.env.CONSOLE_SCREENSHOTS ?? "";
 
-function required(name) {
+export function required(name) {
   const value = process.env[name];
   if (!value) throw new Error(`${name} is not set: run this through "go test ./internal/consoletest"`);
   return value;
@@ -28,9 +25,10 @@ export async function stop() {
   await browser?.close();
 }
 
-// open returns a page of its own, with nothing kept from others, and a check that nothing went wrong on it. Answers of
-// the API that say no are shown by the browser as errors on the console; those that a test provokes are its to expect.
-export async function open(options = {}) {
+// visit opens a page with nothing kept from others, calls look with it, and then checks that nothing went wrong on it.
+// The browser notes answers that say no as errors on the console; those that a test provokes are its to expect, by their
+// status in refusals.
+export async function visit(options, look) {
   const { hash = "", refusals = [], ...context } = options;
   const c = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB", ...context });
   c.setDefaultTimeout(patience);
@@ -48,12 +46,11 @@ export async function open(options = {}) {
   await page.addInitScript(() => {
     addEventListener("securitypolicyviolation", (e) => console.error(`content security policy: ${e.violatedDirective} ${e.blockedURI}`));
   });
-  await page.goto(`${admin}/${hash}`);
-  return {
-    page,
-    async close() {
-      await c.close();
-      assert.deepEqual(wrong, []);
-    },
-  };
+  try {
+    await page.goto(`${admin}/${hash}`);
+    await look(page);
+  } finally {
+    await c.close();
+  }
+  assert.deepEqual(wrong, []);
 }

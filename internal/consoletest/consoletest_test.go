@@ -52,12 +52,13 @@ func binary(t *testing.T) string {
 }
 
 // running is a gateway, with simulated engines behind it.
-type running struct{ data, admin, routes string }
+type running struct{ data, admin string }
 
-// demo starts the command's demo on free ports, and stops it at the end of the test.
-func demo(t *testing.T) running {
+// gateway runs the command, which listens on free ports, and stops it at the end of the test.
+func gateway(t *testing.T, command string, args ...string) running {
 	t.Helper()
-	cmd := exec.Command(binary(t), "demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+	args = append(args, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+	cmd := exec.Command(command, args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -73,52 +74,79 @@ func demo(t *testing.T) running {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		said := <-all
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("the demo ended with %v", err)
+			t.Errorf("%v ended with %v", args, err)
 		}
 		if t.Failed() {
-			t.Logf("the demo said:\n%s", said)
+			t.Logf("%v said:\n%s", args, said)
 		}
 	})
 	select {
 	case r := <-serving:
 		return r
 	case <-time.After(time.Minute):
-		t.Fatal("the demo does not serve")
+		t.Fatalf("%v does not serve", args)
 		return running{}
 	}
 }
 
-// follow reads what the demo says to its end, and tells where it serves as soon as it has said that.
+// follow reads what the command says to its end, and tells where it serves as soon as it has said that.
 func follow(out io.Reader, serving chan<- running, all chan<- string) {
 	var said strings.Builder
-	var r running
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		line := lines.Text()
-		said.WriteString(line + "\n")
-		if _, rest, ok := strings.Cut(line, "The routes file is "); ok {
-			r.routes, _, _ = strings.Cut(rest, ":")
-		}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
 		var event struct{ Message, Listen, Admin string }
-		if json.Unmarshal([]byte(line), &event) == nil && event.Message == "serving" {
-			r.data, r.admin = "http://"+event.Listen, "http://"+event.Admin
-			serving <- r
+		if json.Unmarshal(lines.Bytes(), &event) == nil && event.Message == "serving" {
+			serving <- running{"http://" + event.Listen, "http://" + event.Admin}
 		}
 	}
 	all <- said.String()
 }
 
-func TestConsole(t *testing.T) {
-	found := needTools(t)
-	gateway := demo(t)
+// run runs a file of tests.
+func (tools tools) run(t *testing.T, g running, script string, env ...string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, found.node, "--test", "--test-reporter=spec", "console.test.mjs")
-	cmd.Env = append(os.Environ(), "CHROMIUM="+found.chromium, "GATEWAY_URL="+gateway.data, "ADMIN_URL="+gateway.admin,
-		"ROUTES_FILE="+gateway.routes, "GATEWAY_KEY=demo")
+	cmd := exec.CommandContext(ctx, tools.node, "--test", "--test-reporter=spec", script)
+	cmd.Env = append(os.Environ(), "CHROMIUM="+tools.chromium, "GATEWAY_URL="+g.data, "ADMIN_URL="+g.admin)
+	cmd.Env = append(cmd.Env, env...)
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+	if testing.Verbose() {
+		t.Logf("%s", out)
+	}
+}
+
+func TestConsole(t *testing.T) {
+	tools := needTools(t)
+	g := gateway(t, binary(t), "demo")
+	for _, script := range []string{"console.test.mjs", "pages.test.mjs", "access.test.mjs"} {
+		t.Run(script, func(t *testing.T) { tools.run(t, g, script, "GATEWAY_KEY=demo") })
+	}
+}
+
+func TestConsoleWithToken(t *testing.T) {
+	tools := needTools(t)
+	dir, token := t.TempDir(), "a-token-that-is-long-enough"
+	for name, text := range map[string]string{"routes.json": `{"routes": []}`, "token": token + "\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := gateway(t, binary(t), "serve", "--grace-period", "0s", "--routes", filepath.Join(dir, "routes.json"),
+		"--admin-token-file", filepath.Join(dir, "token"))
+	tools.run(t, g, "token.test.mjs", "ADMIN_TOKEN="+token)
+}
+
+// Only where it is asked for, since the pictures are committed and differ from run to run.
+func TestScreenshots(t *testing.T) {
+	folder := os.Getenv("CONSOLE_SCREENSHOTS")
+	if folder == "" {
+		t.Skip("make screenshots takes them")
+	}
+	tools := needTools(t)
+	tools.run(t, gateway(t, binary(t), "demo"), "screenshots.test.mjs", "GATEWAY_KEY=demo")
 }

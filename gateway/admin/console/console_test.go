@@ -10,6 +10,9 @@ import (
 	"github.com/gpustack/gpustack-gateway/gateway/admin/console"
 )
 
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+
 func get(t *testing.T, h http.Handler, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
@@ -38,7 +41,7 @@ func TestFiles(t *testing.T) {
 		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != media || w.Body.Len() == 0 {
 			t.Errorf("%s: %d, %s, %d bytes", path, w.Code, w.Header().Get("Content-Type"), w.Body.Len())
 		}
-		if csp := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; script-src 'self';") {
+		if csp := w.Header().Get("Content-Security-Policy"); csp != policy {
 			t.Errorf("%s: content security policy %q", path, csp)
 		}
 		if again := get(t, h, "If-None-Match", w.Header().Get("ETag")); again.Code != http.StatusNotModified {

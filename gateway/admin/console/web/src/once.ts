@@ -2,22 +2,29 @@
 import { useEffect, useState } from "preact/hooks";
 import { request } from "./api";
 
-const answers = new Map<string, Promise<unknown>>();
+const answers = new Map<string, unknown>();
+const pause = 2000; // ms between two tries
 
+// useOnce returns what is at a path of the API, asked for until it has come, and then never again.
 export function useOnce<T>(path: string): T | undefined {
-  const [value, set] = useState<T>();
+  const [value, set] = useState(answers.get(path));
   useEffect(() => {
-    let answer = answers.get(path);
-    if (!answer) {
-      answer = request<T>(path).then((a) => a.value);
-      answers.set(path, answer);
-      answer.catch(() => answers.delete(path));
-    }
-    let gone = false;
-    answer.then((v) => !gone && set(v as T), () => {});
-    return () => void (gone = true);
+    if (answers.has(path)) return set(answers.get(path));
+    const asking = new AbortController();
+    let timer: ReturnType<typeof setTimeout>;
+    const ask = () => {
+      request(path, { signal: asking.signal }).then(
+        (answer) => (answers.set(path, answer.value), set(answer.value)),
+        () => asking.signal.aborted || (timer = setTimeout(ask, pause)),
+      );
+    };
+    ask();
+    return () => {
+      asking.abort();
+      clearTimeout(timer);
+    };
   }, [path]);
-  return value;
+  return value as T | undefined;
 }
 
 // Schema is a JSON Schema, as far as the console reads it.

@@ -106,6 +106,14 @@ export interface Keys extends Page {
   keys: Key[];
 }
 
+// Circuit is whether a decision service is asked.
+export interface Circuit {
+  provider: string;
+  state: "closed" | "open" | "half_open";
+  failures: number;
+  until?: string;
+}
+
 export interface Status {
   version: string;
   generation: number;
@@ -114,7 +122,7 @@ export interface Status {
   draining: boolean;
   active_requests: number;
   clients: number;
-  circuits: { provider: string; state: string; failures: number; until?: string }[];
+  circuits: Circuit[];
   counts: { routes: number; unusable_routes: number; models: number; providers: number; keys: number };
   last_reload: { time: string; result: "ok" | "refused" | "unreadable"; error?: string; problems: Problem[] };
 }

@@ -151,12 +151,14 @@ export function Explain({ route }: { route?: string | undefined }) {
           </Button>
         </form>
         <div class="stack">
-          {failed && (
-            <Notice tone="bad" role="alert" title="It could not be explained">
-              <p>{failed.message}</p>
-            </Notice>
-          )}
-          {answer && <Result answer={answer} />}
+          <div aria-live="polite">
+            {failed && (
+              <Notice tone="bad" role="alert" title="It could not be explained">
+                <p>{failed.message}</p>
+              </Notice>
+            )}
+            {answer && <Result answer={answer} />}
+          </div>
           {!answer && !failed && (
             <Empty title="Paste a request, or choose a route">
               <p>The answer shows every candidate with its votes, the pick, and who would be next.</p>

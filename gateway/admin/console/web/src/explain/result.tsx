@@ -7,7 +7,7 @@ import { access, list, routeBy, title } from "../words";
 export function Result({ answer }: { answer: Explanation }) {
   const { refused, choice } = answer;
   return (
-    <section class="stack" aria-label="The answer" aria-live="polite">
+    <section class="stack" aria-label="The answer">
       {refused ? (
         <Notice tone="bad" title={`It would be refused with status ${refused.status}${refused.code ? ` (${refused.code})` : ""}`}>
           <p>{refused.message}</p>
@@ -127,7 +127,16 @@ function CandidateRow({ candidate: c, report: r, top, rank, picked, tied }: RowP
             <strong class="mono">{c.instance}</strong> <span class="muted">of {c.target}</span>{" "}
             {tied ? <Badge tone="info">Tie</Badge> : picked && <Badge tone="good">Pick</Badge>} {c.full && <Badge tone="bad">Full</Badge>}
           </span>
-          {votes.length > 0 && <strong>{number(c.total)}</strong>}
+          <span class="row">
+            <span class="muted small">
+              {c.in_flight}
+              {c.limit ? ` of ${c.limit}` : ""} in flight{c.penalty ? `, penalty ${number(c.penalty)}` : ""}
+            </span>
+            <span class="small">
+              <Health state={c.state} until={c.until} />
+            </span>
+            {votes.length > 0 && <strong class="total">{number(c.total)}</strong>}
+          </span>
         </div>
         {votes.length > 0 && (
           <span class="bar tall" aria-hidden="true">
@@ -136,8 +145,8 @@ function CandidateRow({ candidate: c, report: r, top, rank, picked, tied }: RowP
             ))}
           </span>
         )}
-        <div class="spread small">
-          <span class="muted parts">
+        {votes.length > 0 && (
+          <span class="muted small parts">
             {c.votes?.map((v, n) =>
               votes[n]?.abstained ? null : (
                 <span key={n} title={`score ${number(v.score)}, ${number(v.normalised * 100)} % of the vote`}>
@@ -146,14 +155,7 @@ function CandidateRow({ candidate: c, report: r, top, rank, picked, tied }: RowP
               ),
             )}
           </span>
-          <span class="row">
-            <span class="muted">
-              {c.in_flight}
-              {c.limit ? ` of ${c.limit}` : ""} in flight{c.penalty ? `, penalty ${number(c.penalty)}` : ""}
-            </span>
-            <Health state={c.state} until={c.until} />
-          </span>
-        </div>
+        )}
       </div>
     </li>
   );

@@ -5,7 +5,7 @@ import { text } from "./paths";
 
 export function Conflict<C extends object>({ editing: e, what }: { editing: Editing<C>; what: string }) {
   const theirs = e.theirs ? text(e.theirs).split("\n") : [];
-  const mine = e.value ? text(e.value).split("\n") : [];
+  const mine = e.shown ? text(e.shown).split("\n") : [];
   const base = e.base ? text(e.base).split("\n") : [];
   return (
     <div id="conflict" tabIndex={-1} role="alert" class="conflict">

@@ -35,7 +35,7 @@ export interface FieldState<T> {
   touch(): void;
 }
 
-export const idOf = (path: string) => `f-${path.replace(/[^\w-]+/g, "-")}`;
+export const idOf = (path: string) => `f-${path.replace(/[^\w-]+/g, "-").replace(/-$/, "")}`;
 
 // useField returns what a field at a path needs. With deep it shows the mistakes of whatever is below as well.
 export function useField<T>(path: string, { deep = false, tidy = false } = {}): FieldState<T> {

@@ -33,6 +33,7 @@ const pathOf = (list: string, name: string | undefined) => (name ? at(list, name
 interface Kept<C> {
   base: C; // what the file said when the draft was begun
   value: C;
+  gone?: boolean; // that it is in the file no more was seen, and the draft is to add it again
 }
 
 export const draftKey = (list: string, name: string | undefined) => `gpustack-gateway.draft.${list}${name === undefined ? "" : `/${name}`}`;
@@ -57,6 +58,7 @@ export interface Saved {
 export interface Editing<C> {
   form: Form;
   value: C | undefined; // undefined until the entry has come
+  shown: C | undefined; // the same without secrets
   base: C | undefined;
   theirs: C | undefined; // the entry as the file has it now; undefined if it is not there
   error: Refusal | undefined; // why the entry can't be shown
@@ -67,6 +69,7 @@ export interface Editing<C> {
   errors: Mistake[]; // that keep it from being saved
   saving: boolean;
   failed: Refusal | undefined; // why the last save failed
+  attempt(): Promise<Trial | undefined>; // asks now what would become of the draft; undefined if there is no answer
   save(): Promise<Saved | undefined>; // what the gateway made of it, if it was saved
   remove(): Promise<boolean>;
   replace(value: C): void;
@@ -105,7 +108,9 @@ export function useEditing<C extends object>({ list, name, blank, check, secrets
   useEffect(() => {
     if (!dirty || mine.some((m) => m.level === "error")) return setTrial(undefined);
     const asking = new AbortController();
-    const timer = setTimeout(() => void tryOut(list, gone ? undefined : name, value!, asking.signal).then(setTrial, () => {}), pause);
+    const timer = setTimeout(() => {
+      tryOut(list, gone ? undefined : name, value!, asking.signal).then(setTrial, () => asking.signal.aborted || setTrial(undefined));
+    }, pause);
     return () => {
       clearTimeout(timer);
       asking.abort();
@@ -133,16 +138,28 @@ export function useEditing<C extends object>({ list, name, blank, check, secrets
       touch: (path) => setTouched((was) => (was.has(path) ? was : new Set(was).add(path))),
     },
     value,
+    shown: value && without(value, secrets),
     base: state?.base,
     theirs,
     error: polled.error?.status === 404 ? undefined : polled.error,
     gone,
     dirty,
-    conflict: dirty && name !== undefined && !!state && (gone || (theirs !== undefined && !same(state.base, theirs))),
+    conflict: dirty && name !== undefined && !!state && (gone ? !state.gone : theirs !== undefined && (!!state.gone || !same(state.base, theirs))),
     trial,
     errors: mistakes.filter((m) => m.level === "error"),
     saving,
     failed,
+    async attempt() {
+      setAll(true);
+      if (!value || mine.some((m) => m.level === "error")) return undefined;
+      try {
+        const now = await tryOut(list, gone ? undefined : name, value);
+        setTrial(now);
+        return now;
+      } catch {
+        return undefined; // saving will tell why
+      }
+    },
     async save() {
       setAll(true);
       if (!state || mine.some((m) => m.level === "error")) return undefined;
@@ -181,7 +198,7 @@ export function useEditing<C extends object>({ list, name, blank, check, secrets
       setState(name === undefined ? { base: blank, value: blank } : theirs && { base: theirs, value: theirs });
     },
     rebase() {
-      setState((was) => was && { base: theirs ?? blank, value: was.value });
+      setState((was) => was && { base: theirs ?? was.base, value: was.value, gone });
     },
   };
 }
@@ -197,9 +214,9 @@ function mistakeOf(p: Problem): Mistake {
 }
 
 // tryOut asks what would become of a value, without writing it.
-async function tryOut(list: string, name: string | undefined, value: object, signal: AbortSignal): Promise<Trial> {
+async function tryOut(list: string, name: string | undefined, value: object, signal?: AbortSignal): Promise<Trial> {
   try {
-    return (await request<Trial>(`${pathOf(list, name)}?dry_run=true`, { method: name === undefined ? "POST" : "PUT", body: value, signal })).value;
+    return (await request<Trial>(`${pathOf(list, name)}?dry_run=true`, { method: name === undefined ? "POST" : "PUT", body: value, ...(signal && { signal }) })).value;
   } catch (e) {
     if (e instanceof Refusal && e.status === 422) return { problems: e.problems };
     throw e;

@@ -9,6 +9,7 @@ import { count } from "../words";
 import { Conflict } from "./conflict";
 import { FormContext, idOf, type Mistake } from "./context";
 import type { Editing, Saved } from "./edit";
+import { parent } from "./paths";
 
 interface Props<C> {
   editing: Editing<C>;
@@ -18,24 +19,35 @@ interface Props<C> {
   after?: (name: string) => string; // where to go when it was saved, if not back
   saved?: (answer: Saved) => void; // does what there is to do then instead
   fixed?: boolean; // it can't be removed
-  warn?: () => string | undefined; // what a save would do that should be thought over
   gone?: ComponentChildren; // said when removing
   children: ComponentChildren;
 }
 
-export function EditPage<C extends object>({ editing: e, what, name, back, after, saved: done, fixed, warn, gone, children }: Props<C>) {
+export function EditPage<C extends object>({ editing: e, what, name, back, after, saved: done, fixed, gone, children }: Props<C>) {
   const summary = useRef<HTMLDivElement>(null);
   useLeaving(e.dirty, e.discard);
 
-  const save = async (event: Event) => {
+  const busy = useRef(false);
+  const submit = async (event: Event) => {
     event.preventDefault();
+    if (busy.current) return; // a second press of Enter
+    busy.current = true;
+    try {
+      await save();
+    } finally {
+      busy.current = false;
+    }
+  };
+
+  const save = async () => {
     if (e.conflict) {
       document.getElementById("conflict")?.focus();
       return;
     }
-    const warning = e.errors.length === 0 && warn?.();
-    if (warning && !(await confirm(`Save a ${what} that can't serve?`, warning, "Save anyway", "primary"))) return;
-    const saved = await e.save();
+    const trial = await e.attempt();
+    const refused = trial?.problems.some((p) => p.level === "error");
+    if (trial?.usable === false && !(await confirm(`Save a ${what} that can't serve?`, <Unusable what={what} reason={trial.reason} />, "Save anyway", "primary"))) return;
+    const saved = refused ? undefined : await e.save();
     if (saved === undefined) {
       requestAnimationFrame(() => summary.current?.focus());
       return;
@@ -68,7 +80,7 @@ export function EditPage<C extends object>({ editing: e, what, name, back, after
     );
   }
   return (
-    <form class="editor" noValidate onSubmit={(ev) => void save(ev)} aria-label={title}>
+    <form class="editor" noValidate onSubmit={(ev) => void submit(ev)} aria-label={title}>
       <Head
         title={name === undefined || fixed ? title : <span class="mono">{title}</span>}
         actions={
@@ -113,6 +125,15 @@ export function EditPage<C extends object>({ editing: e, what, name, back, after
   );
 }
 
+function Unusable({ what, reason }: { what: string; reason: string | undefined }) {
+  return (
+    <>
+      <p>{reason}</p>
+      <p>Clients of the {what} get 503 until that is put right.</p>
+    </>
+  );
+}
+
 // Wrong lists what keeps the entry from being saved, once that was tried: first why, then every mistake, with a link to
 // its field where it has one.
 function Wrong<C>({ editing: e, what }: { editing: Editing<C>; what: string }) {
@@ -143,7 +164,7 @@ function Wrong<C>({ editing: e, what }: { editing: Editing<C>; what: string }) {
 
 // holder returns the path of the field that shows a mistake: the one it is at, or the nearest around it.
 function holder(claimed: Set<string>, m: Mistake): string | undefined {
-  for (let path = m.path; path !== ""; path = path.replace(/(\.?[^.[\]]+|\[[^\]]*\])$/, "")) {
+  for (let path = m.path; path !== ""; path = parent(path)) {
     if (claimed.has(path)) return path;
   }
   return undefined;

@@ -1,6 +1,4 @@
 // Paths of values, written as the gateway's problems write them: targets[1].weight, criteria["qwen3-0.6b"].
-import type { Json } from "../types";
-
 export type Step = string | number;
 
 export function join(path: string, step: Step): string {
@@ -13,11 +11,22 @@ export function steps(path: string): Step[] {
   const out: Step[] = [];
   for (const match of path.matchAll(/\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|([^.[\]]+)/g)) {
     if (match[1] !== undefined) out.push(Number(match[1]));
-    else if (match[2] !== undefined) out.push(JSON.parse(match[2]) as string);
+    else if (match[2] !== undefined) out.push(unquote(match[2]));
     else out.push(match[3]!);
   }
   return out;
 }
+
+function unquote(text: string): string {
+  try {
+    return JSON.parse(text) as string;
+  } catch {
+    return text; // Go escapes some characters otherwise; such a name has no field
+  }
+}
+
+// parent returns the path of what a value stands in; "" is the root, and has none.
+export const parent = (path: string) => steps(path).slice(0, -1).reduce<string>(join, "");
 
 type Holder = { [step: Step]: unknown } | undefined | null;
 
@@ -65,5 +74,3 @@ export function same(a: unknown, b: unknown): boolean {
 }
 
 export const text = (value: unknown) => JSON.stringify(value, null, 2) as string;
-
-export type { Json };

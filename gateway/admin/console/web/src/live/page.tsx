@@ -121,6 +121,7 @@ function Table({ requests }: { requests: Ended[] }) {
         <thead role="rowgroup">
           <tr role="row">
             <th role="columnheader" scope="col">Time</th>
+            <th role="columnheader" scope="col">Key</th>
             <th role="columnheader" scope="col">Route</th>
             <th role="columnheader" scope="col">Instance</th>
             <th role="columnheader" scope="col">Why</th>
@@ -150,10 +151,11 @@ function Table({ requests }: { requests: Ended[] }) {
 function Row({ request: r }: { request: Ended }) {
   const [label, tone] = outcomes[r.outcome] ?? [r.outcome, "neutral"];
   return (
-    <tr role="row" data-request={r.request_id} title={`${r.request_id}${r.key ? `, key ${r.key}` : ""}${r.endpoint ? `, ${r.endpoint}` : ""}`}>
+    <tr role="row" data-request={r.request_id} title={`request ${r.request_id}${r.endpoint ? `, ${r.endpoint}` : ""}`}>
       <td role="cell" data-at="time">
         <time dateTime={r.time}>{new Date(r.time).toLocaleTimeString()}</time>
       </td>
+      <td role="cell" data-at="key">{r.key ?? <span class="muted">–</span>}</td>
       <td role="cell" data-at="route" class="mono">{r.route ?? <span class="muted">–</span>}</td>
       <td role="cell" data-at="instance" class="mono">{r.instance ?? <span class="muted">–</span>}</td>
       <td role="cell" data-at="why">{why(r)}</td>

@@ -1,5 +1,5 @@
 // Adding and editing a model.
-import { useCallback, useEffect, useRef } from "preact/hooks";
+import { useCallback } from "preact/hooks";
 import { checkModel, type Known } from "../form/checks";
 import { idOf, useField, useForm } from "../form/context";
 import { useEditing } from "../form/edit";
@@ -10,6 +10,7 @@ import { useKnown } from "../known";
 import { href } from "../router";
 import type { ModelConfig } from "../types";
 import { Button, Loading } from "../ui/basic";
+import { useFocus } from "../ui/focus";
 
 type Instance = NonNullable<ModelConfig["instances"]>[number];
 
@@ -44,11 +45,7 @@ function Editor({ name, known }: { name: string | undefined; known: Known }) {
 function Instances() {
   const f = useField<Instance[]>("instances");
   const list = f.value ?? [];
-  const wanted = useRef<string | undefined>(undefined);
-  useEffect(() => {
-    if (wanted.current) document.getElementById(wanted.current)?.focus();
-    wanted.current = undefined;
-  });
+  const focus = useFocus();
   return (
     <>
       <header>
@@ -74,7 +71,7 @@ function Instances() {
                 kind="quiet"
                 aria-label={`Remove instance ${i + 1}`}
                 onClick={() => {
-                  wanted.current = "add-instance";
+                  focus("add-instance");
                   f.set(list.filter((_, n) => n !== i));
                 }}
               >
@@ -88,7 +85,7 @@ function Instances() {
         <Button
           id="add-instance"
           onClick={() => {
-            wanted.current = idOf(join(join("instances", list.length), "name"));
+            focus(idOf(join(join("instances", list.length), "name")));
             f.set([...list, {}]);
           }}
         >

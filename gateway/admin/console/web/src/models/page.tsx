@@ -2,7 +2,7 @@
 import { hasDraft } from "../form/edit";
 import { usePolled } from "../poll";
 import { href } from "../router";
-import type { Model, Models, Provider, Providers } from "../types";
+import type { Circuit, Model, Models, Provider, Providers, Status } from "../types";
 import { Badge, Empty, Head, Waiting } from "../ui/basic";
 import { Health, InFlight } from "../ui/health";
 import { count, host } from "../words";
@@ -11,6 +11,7 @@ import { Drain } from "./drain";
 export function ModelsPage() {
   const models = usePolled<Models>("/api/models");
   const providers = usePolled<Providers>("/api/providers");
+  const circuits = usePolled<Status>("/api/status").value?.circuits;
   return (
     <>
       <Head
@@ -53,7 +54,7 @@ export function ModelsPage() {
           {providers.value && providers.value.providers.length > 0 && (
             <ul class="panel entries">
               {providers.value.providers.map((p) => (
-                <ProviderItem key={p.name} provider={p} />
+                <ProviderItem key={p.name} provider={p} circuit={circuits?.find((c) => c.provider === p.name)} />
               ))}
             </ul>
           )}
@@ -121,7 +122,7 @@ function ModelItem({ model: m }: { model: Model }) {
 
 const types: Record<string, string> = { openai: "OpenAI API", anthropic: "Anthropic API", typesafe: "decision service", systemone: "decision service" };
 
-function ProviderItem({ provider: p }: { provider: Provider }) {
+function ProviderItem({ provider: p, circuit }: { provider: Provider; circuit: Circuit | undefined }) {
   return (
     <li class="entry" data-provider={p.name}>
       <div class="spread">
@@ -141,6 +142,11 @@ function ProviderItem({ provider: p }: { provider: Provider }) {
         <Badge tone={p.api_token.set ? "neutral" : "warn"}>
           {p.api_token.variable ? `token from $${p.api_token.variable}` : p.api_token.set ? "token set" : "no token"}
         </Badge>
+        {circuit && circuit.state !== "closed" && (
+          <Badge tone="bad" title={circuit.until && `until ${new Date(circuit.until).toLocaleString()}`}>
+            circuit {circuit.state === "open" ? "open" : "half open"} after {count(circuit.failures, "failure")}
+          </Badge>
+        )}
         {p.models.length > 0 && <span class="muted small">offers {p.models.join(", ")}</span>}
         <InFlight count={p.in_flight} />
       </div>

@@ -30,7 +30,6 @@ function Editor({ name, known }: { name: string | undefined; known: Known }) {
       name={name}
       back={name === undefined ? href("routes") : href("routes", name)}
       after={(saved) => href("routes", saved)}
-      warn={() => (editing.trial?.usable === false ? editing.trial.reason : undefined)}
       gone={<p>Clients that ask for it get 404 from then on. Requests that run finish.</p>}
     >
       <section class="panel section" aria-label="Route">

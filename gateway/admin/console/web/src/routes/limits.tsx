@@ -2,7 +2,7 @@
 import { Chevron } from "../ui/basic";
 import { Choice, Num, Tags, Text } from "../form/fields";
 import { useForm } from "../form/context";
-import { useOnce } from "../once";
+import { usePolled } from "../poll";
 import { get } from "../form/paths";
 
 // What holds where neither the route nor the defaults of the file say anything (docs/configuration.md).
@@ -26,7 +26,7 @@ const members = ["queue", "heartbeat", "timeouts", "retry", "health", "max_body_
 
 export function LimitsForm({ route }: { route?: boolean }) {
   const form = useForm();
-  const defaults = useOnce<{ config: unknown }>("/api/defaults");
+  const defaults = usePolled<{ config: unknown }>("/api/defaults").value;
   const otherwise = (path: string) => {
     const value = route ? get(defaults?.config, path) : undefined;
     if (value === undefined) return built[path]!;

@@ -1,5 +1,6 @@
 // The routes: what each is, how it chooses, and, unfolded, what is happening there.
 import { useState } from "preact/hooks";
+import { derive } from "../form/checks";
 import { hasDraft, write } from "../form/edit";
 import { refresh, usePolled } from "../poll";
 import { href } from "../router";
@@ -10,9 +11,19 @@ import { say } from "../ui/toast";
 import { access, count, routeBy } from "../words";
 import { TargetRow } from "./target";
 
+// many is how many routes can be looked over without a filter.
+const many = 8;
+
+function matches(r: Route, filter: string): boolean {
+  const text = [r.name, r.description, ...r.categories, ...r.allowed_users, ...r.targets.flatMap((t) => [t.of, t.model])].join("\n").toLowerCase();
+  return filter.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+}
+
 export function RouteList({ open: first }: { open?: string | undefined }) {
   const { value, error } = usePolled<Routes>("/api/routes");
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set(first ? [first] : []));
+  const [filter, setFilter] = useState("");
+  const shown = value?.routes.filter((r) => matches(r, filter)) ?? [];
   const toggle = (name: string) =>
     setOpen((was) => {
       const now = new Set(was);
@@ -43,9 +54,22 @@ export function RouteList({ open: first }: { open?: string | undefined }) {
             <p>Until there is one, clients get 404 for every model name.</p>
           </Empty>
         )}
-        {value && value.routes.length > 0 && (
+        {value && value.routes.length > many && (
+          <div class="field">
+            <label class="hidden" for="filter">
+              Filter
+            </label>
+            <input id="filter" type="search" placeholder="Filter by name, description, target or user…" value={filter} onInput={(e) => setFilter(e.currentTarget.value)} />
+          </div>
+        )}
+        {value && value.routes.length > 0 && shown.length === 0 && (
+          <Empty title="No route is like that">
+            <Button onClick={() => setFilter("")}>Show all</Button>
+          </Empty>
+        )}
+        {value && shown.length > 0 && (
           <ul class="panel routes">
-            {value.routes.map((r) => (
+            {shown.map((r) => (
               <RouteItem key={r.name} route={r} open={open.has(r.name)} toggle={() => toggle(r.name)} window={value.window_seconds} />
             ))}
           </ul>
@@ -78,7 +102,7 @@ function RouteItem({ route: r, open, toggle, window }: { route: Route; open: boo
           {r.description && <span class="route-about">{r.description}</span>}
         </h2>
         <dl class="route-facts">
-          <Fact name="Route By">{routeBy[r.route_by] ?? r.route_by}</Fact>
+          <Fact name="Route By">{mixed(r) ? "None" : (routeBy[r.route_by] ?? r.route_by)}</Fact>
           <Fact name="Access">{access[r.access_policy] ?? r.access_policy}</Fact>
           <Fact name="In flight">{total.toLocaleString("en")}</Fact>
           <Fact name={`Last ${Math.round(window / 60)} min`}>{count(r.requests, "request")}</Fact>
@@ -91,6 +115,9 @@ function RouteItem({ route: r, open, toggle, window }: { route: Route; open: boo
     </li>
   );
 }
+
+// mixed reports whether some targets have a weight and some have none, so that a route does not choose at all.
+const mixed = (r: Route) => derive(r.config.targets ?? [], r.config.policies) === "mixed";
 
 async function remove(r: Route): Promise<void> {
   if (!(await confirm(`Delete route ${r.name}?`, <p>Clients that ask for it get 404 from then on. Requests that run finish.</p>, "Delete"))) return;
@@ -138,7 +165,7 @@ function Unfolded({ id, route: r }: { id: string; route: Route }) {
       )}
       <ul class="targets" aria-label="Targets">
         {chosen.map((t) => (
-          <TargetRow key={t.index} target={t} wanted={r.route_by === "target_weight" && weights > 0 ? t.weight / weights : undefined} />
+          <TargetRow key={t.index} target={t} wanted={r.usable && r.route_by === "target_weight" ? t.weight / weights : undefined} />
         ))}
       </ul>
       {fallbacks.length > 0 && (

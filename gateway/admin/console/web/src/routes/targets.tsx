@@ -1,33 +1,28 @@
 // The targets of a route, as a form.
-import { useEffect, useRef } from "preact/hooks";
 import type { Known } from "../form/checks";
 import { idOf, useField, useForm } from "../form/context";
 import { Num, Select, Tags, Text } from "../form/fields";
 import { get, join } from "../form/paths";
 import type { TargetConfig } from "../types";
 import { Button } from "../ui/basic";
+import { useFocus } from "../ui/focus";
 
 export function TargetsForm({ known }: { known: Known }) {
   const f = useField<TargetConfig[]>("targets");
   const targets = f.value ?? [];
-  const wanted = useRef<string | undefined>(undefined); // the field that gets the focus once it is there
-  useEffect(() => {
-    if (!wanted.current) return;
-    document.getElementById(wanted.current)?.focus();
-    wanted.current = undefined;
-  });
+  const focus = useFocus();
   const add = () => {
-    wanted.current = idOf(join("targets", targets.length)) + "-kind";
+    focus(idOf(join("targets", targets.length)) + "-kind");
     f.set([...targets, { model: "" }]);
   };
   const remove = (i: number) => {
-    wanted.current = "add-target";
+    focus("add-target");
     f.set(targets.filter((_, n) => n !== i));
   };
   const move = (i: number, by: number) => {
     const next = [...targets];
     next.splice(i + by, 0, ...next.splice(i, 1));
-    wanted.current = `${idOf(join("targets", i + by))}-${by < 0 ? "up" : "down"}`;
+    focus(`${idOf(join("targets", i + by))}-${by < 0 ? "up" : "down"}`);
     f.set(next);
   };
   return (

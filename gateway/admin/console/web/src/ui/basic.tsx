@@ -114,6 +114,9 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
 }
 
 function copySelected(field: HTMLTextAreaElement): void {
+  const before = document.activeElement;
   field.select();
-  if (!document.execCommand("copy")) throw new Error("refused");
+  const copied = document.execCommand("copy");
+  if (before instanceof HTMLElement) before.focus();
+  if (!copied) throw new Error("refused");
 }

@@ -7,21 +7,18 @@ import { Button } from "./basic";
 
 interface DialogProps {
   title: string;
-  wide?: boolean;
   close: () => void; // asked for by Escape
   children: ComponentChildren;
 }
 
-export function Dialog({ title, wide, close, children }: DialogProps) {
+function Dialog({ title, close, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
-    const before = document.activeElement;
     dialog.current?.showModal();
-    return () => before instanceof HTMLElement && before.focus();
   }, []);
   return (
-    <dialog ref={dialog} class={wide ? "wide" : ""} aria-labelledby={id} onCancel={(e) => (e.preventDefault(), close())}>
+    <dialog ref={dialog} aria-labelledby={id} onCancel={(e) => (e.preventDefault(), close())}>
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>
@@ -37,11 +34,13 @@ export interface Answer {
 // ask shows a question with some answers, and returns the value of the one that is given; "" is Escape.
 export function ask(title: string, text: ComponentChildren, answers: Answer[]): Promise<string> {
   const place = document.createElement("div");
+  const before = document.activeElement;
   document.body.append(place);
   return new Promise((resolve) => {
     const answer = (value: string) => {
       render(null, place);
       place.remove();
+      if (before instanceof HTMLElement) before.focus();
       resolve(value);
     };
     render(
