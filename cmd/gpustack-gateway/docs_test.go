@@ -98,7 +98,7 @@ func TestQuickstart(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrapper := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asCommand, self)
-	if err := os.WriteFile(filepath.Join(dir, "bin", "gpustack-gateway"), []byte(wrapper), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(filepath.Join(dir, "bin", "gpustack-gateway"), []byte(wrapper), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	shell := exec.CommandContext(t.Context(), "sh", "-c", quickstart(t))

@@ -190,6 +190,9 @@ func TestManifests(t *testing.T) {
 	}
 
 	monitor := manifests(t, "docs/deploy/servicemonitor.yaml")["ServiceMonitor/gpustack-gateway"]
+	if label := text(t, monitor, "spec", "jobLabel"); text(t, all["Service/gpustack-gateway-admin"], "metadata", "labels", label) != "gpustack-gateway" {
+		t.Error("the alert rules look for another job")
+	}
 	wants, _ := in(t, monitor, "spec", "selector", "matchLabels").(object)
 	for name, value := range wants {
 		if got := text(t, all["Service/gpustack-gateway-admin"], "metadata", "labels", name); got != value {

@@ -127,3 +127,13 @@ func TestLinks(t *testing.T) {
 		t.Errorf("only %d links were found", count)
 	}
 }
+
+// Every page can be found from the first one.
+func TestEveryPageIsLinked(t *testing.T) {
+	first := read(t, "README.md")
+	for _, name := range pages(t) {
+		if name != "README.md" && !strings.Contains(first, "("+name+")") {
+			t.Errorf("README.md does not link %s", name)
+		}
+	}
+}

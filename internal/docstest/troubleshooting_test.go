@@ -67,7 +67,7 @@ func TestTroubleshooting(t *testing.T) {
 		t.Errorf("only %d rows were found", rows)
 	}
 	_, table, _ := strings.Cut(read(t, "docs/api.md"), "## Errors")
-	for _, match := range regexp.MustCompile("(?m)^\\| \\d+ \\| ([^|]+) \\|").FindAllStringSubmatch(table, -1) {
+	for _, match := range regexp.MustCompile(`(?m)^\| \d+ \| ([^|]+) \|`).FindAllStringSubmatch(table, -1) {
 		for _, q := range quoted.FindAllStringSubmatch(match[1], -1) {
 			if !strings.Contains(page, "`"+q[1]+"`") {
 				t.Errorf("troubleshooting does not know the error %s", q[1])
