@@ -53,6 +53,7 @@ func TestFleet_RemembersWhatServes(t *testing.T) {
 		t.Errorf("%d engines kept", len(f.engines))
 	}
 	b = nil // so that nobody can choose it any more
+	_ = b
 	runtime.GC()
 	f.Adopt([]*Engine{a})
 	if len(f.left) != 0 {
