@@ -80,11 +80,11 @@ func (l *load) one() {
 	session := fmt.Sprintf("session-%d", rand.IntN(1000))
 	switch rand.IntN(3) {
 	case 0:
-		l.ask(ctx, "/v1/chat/completions", fmt.Sprintf(`{"model": %q, "stream": %t, "messages": [{"role": "user", "content": "%s"}]}`, model, stream, padding), "Session-Id", session)
+		l.ask(ctx, "/v1/chat/completions", fmt.Sprintf(`{"model": %q, "stream": %t, "messages": [{"role": "user", "content": %q}]}`, model, stream, padding), "Session-Id", session)
 	case 1:
-		l.ask(ctx, "/v1/responses", fmt.Sprintf(`{"model": %q, "stream": %t, "input": "%s"}`, model, stream, padding), "Session-Id", session)
+		l.ask(ctx, "/v1/responses", fmt.Sprintf(`{"model": %q, "stream": %t, "input": %q}`, model, stream, padding), "Session-Id", session)
 	default:
-		l.ask(ctx, "/v1/messages", fmt.Sprintf(`{"model": %q, "stream": %t, "max_tokens": 100, "messages": [{"role": "user", "content": "%s"}]}`, model, stream, padding), "Session-Id", session)
+		l.ask(ctx, "/v1/messages", fmt.Sprintf(`{"model": %q, "stream": %t, "max_tokens": 100, "messages": [{"role": "user", "content": %q}]}`, model, stream, padding), "Session-Id", session)
 	}
 }
 
