@@ -134,7 +134,7 @@ func (w *watched) leave(s *server, order engine.Order, listens, reset bool) (tim
 			return 0, err
 		}
 	}
-	time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond) //nolint:gosec // no secret
+	time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond)
 	left := c.Leave(reset)
 	select {
 	case at := <-call.closed:

@@ -36,7 +36,7 @@ func findPinning() pinning {
 		return p
 	}
 	p[proxyCore], p[otherCores], p[allCores] = cores[0], strings.Join(cores[1:], ","), strings.Join(cores, ",")
-	own := exec.Command("taskset", "-a", "-c", "-p", p[otherCores], strconv.Itoa(os.Getpid())) //nolint:gosec,noctx // numbers, at once
+	own := exec.Command("taskset", "-a", "-c", "-p", p[otherCores], strconv.Itoa(os.Getpid())) //nolint:noctx // numbers, at once
 	if own.Run() != nil {
 		return pinning{}
 	}
@@ -81,7 +81,7 @@ func (p pinning) launch(at place, stdout *os.File, env []string, argv ...string)
 	if cores := p[at]; cores != "" {
 		argv = append([]string{"taskset", "-c", cores}, argv...)
 	}
-	x := &process{cmd: exec.Command(argv[0], argv[1:]...)} //nolint:gosec,noctx // it is ended by stop
+	x := &process{cmd: exec.Command(argv[0], argv[1:]...)} //nolint:noctx // it is ended by stop
 	x.cmd.Stdout, x.cmd.Stderr = stdout, &x.tail
 	x.cmd.Env = append(os.Environ(), env...)
 	var err error

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/gpustack/gpustack-gateway/internal/bench/load"
 )
@@ -55,6 +56,6 @@ func (b *bench) sized(table string, n int, size shape) error {
 	if err != nil {
 		return err
 	}
-	b.figures.note(table, fmt.Sprint(n), gateway, micros(used)/float64(res.Requests))
+	b.figures.note(table, strconv.Itoa(n), gateway, micros(used)/float64(res.Requests))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ func newStage(gateway string) (*stage, error) {
 		return nil, err
 	}
 	s := &stage{dir: dir, self: self, gateway: gateway, pins: findPinning()}
-	s.engine, s.engines, err = s.launchSelf(otherCores, nil, "engine", fmt.Sprint(enginePorts))
+	s.engine, s.engines, err = s.launchSelf(otherCores, nil, "engine", strconv.Itoa(enginePorts))
 	if err != nil {
 		s.close()
 		return nil, err
@@ -131,7 +132,7 @@ var everybody = []string{direct, nginx, haproxy, fasthttp, netHTTP, gateway}
 
 // missing says why a server can't be had here; "" if it can.
 func (s *stage) missing(name string) string {
-	program, pkg := "", ""
+	var program, pkg string
 	switch name {
 	case nginx:
 		program, pkg = "nginx", "nginx-light"

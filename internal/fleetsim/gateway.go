@@ -31,7 +31,7 @@ func newGateways(r *run, p *Point) []*gateway {
 	kinds := policies()
 	gateways := make([]*gateway, p.Gateways)
 	for i := range gateways {
-		random := rand.NewPCG(r.seed, math.MaxUint64-uint64(i)) //nolint:gosec // see newDice
+		random := rand.NewPCG(r.seed, math.MaxUint64-uint64(i))
 		fleet := lb.NewFleet(random.Uint64)
 		if counts == nil || p.Share == ShareNothing {
 			counts = engines(fleet, p.Instances)
@@ -151,7 +151,7 @@ func (g *gateway) serve(now float64) {
 func (g *gateway) pick(r *request, now float64) bool {
 	g.request.Reset()
 	g.request.Header = r
-	switch err := g.pool.Pick(&g.request, &r.lease, clock(now)); err { //nolint:errorlint // Pick wraps nothing
+	switch err := g.pool.Pick(&g.request, &r.lease, clock(now)); err {
 	case nil:
 		g.run.engines[r.lease.Index()].add(r, now)
 		return true

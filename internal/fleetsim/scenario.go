@@ -123,7 +123,7 @@ func (s *Strategy) title() string {
 	if s.Name != "" {
 		return s.Name
 	}
-	title := s.By
+	var title string
 	switch {
 	case s.By == "round_robin":
 		title = "round robin"

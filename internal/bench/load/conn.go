@@ -62,7 +62,7 @@ func (c *conn) fill() error {
 
 // head reads the head of an answer.
 func (c *conn) head() error {
-	end := -1
+	var end int
 	for {
 		if end = bytes.Index(c.buf[c.r:c.w], []byte("\r\n\r\n")); end >= 0 {
 			break
