@@ -63,7 +63,7 @@ type process struct {
 }
 
 func start(ctx context.Context, name string, args ...string) (*process, error) {
-	p := &process{cmd: exec.CommandContext(ctx, name, args...)} //nolint:gosec // this command itself, or what its flag names
+	p := &process{cmd: exec.CommandContext(ctx, name, args...)}
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(os.Interrupt) }
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
