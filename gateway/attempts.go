@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +20,9 @@ import (
 func (x *exchange) forward() {
 	r := x.route
 	x.client.stall = r.Timeouts.ClientStall
+	if x.client.stall == 0 {
+		x.client.stall = noStall
+	}
 	x.request.Endpoint, x.request.Call, x.request.Header = x.endpoint, &x.call, &x.ctx.Request.Header
 	if err := r.Pool.Read(&x.request); err != nil {
 		x.refuse(err)
@@ -28,7 +32,9 @@ func (x *exchange) forward() {
 		x.refuse(err)
 		return
 	}
-	r.Pool.Prepare((*whileThere)(x.client), &x.request, x.start)
+	if r.Pool.Prepares() {
+		r.Pool.Prepare(x.client.context(), &x.request, x.start)
+	}
 
 	budget := r.Retry.MaxAttempts
 	if len(r.Fallbacks) > 0 && budget > 1 {
@@ -68,7 +74,7 @@ func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over b
 	for x.attempts < budget && x.mayTry() {
 		if err := x.pick(p); err != nil {
 			if errors.Is(err, errLeft) {
-				x.outcome = clientClosed
+				x.outcome = x.client.leaving()
 				return true
 			}
 			if !x.isKept && x.lastErr == nil && x.refusal == nil {
@@ -77,14 +83,15 @@ func (x *exchange) tryPool(p *lb.Pool, ups []route.Upstream, budget int) (over b
 			return false
 		}
 		x.attempts++
-		x.health = lb.Neutral
+		x.traceAttempt()
+		x.health, x.result = lb.Neutral, metrics.Answered
 		if over := x.attempt(&ups[x.lease.Index()]); over {
 			return true
 		}
 		x.request.Tried(x.lease.Index())
 		x.returnLease()
 		if x.client.left() {
-			x.outcome = clientClosed
+			x.outcome = x.client.leaving()
 			return true
 		}
 		if x.isKept && !x.route.Retry.StatusCodes.Has(x.keptStatus) {
@@ -158,7 +165,7 @@ func (x *exchange) putAside() (put bool, err error) {
 func (x *exchange) failed(err error) (over bool) {
 	x.releaseUpstream()
 	if x.client.left() {
-		x.outcome, x.health, x.result = clientClosed, lb.Neutral, metrics.Abandoned
+		x.outcome, x.health, x.result = x.client.leaving(), lb.Neutral, metrics.Abandoned
 		return true
 	}
 	x.health, x.lastErr, x.result = lb.Failed, err, attemptResult(err)
@@ -202,17 +209,20 @@ func (x *exchange) wouldRetry(status int) bool {
 // closed while it was idle costs no attempt: the request is sent once more on a fresh one.
 func (x *exchange) roundTrip(to *route.Upstream) error {
 	r := x.route
-	limits := upstream.Limits{Connect: r.Timeouts.Connect, FirstByte: r.Timeouts.FirstByte, Idle: r.Timeouts.Idle}
+	limits := upstream.Limits{FirstByte: r.Timeouts.FirstByte, Idle: r.Timeouts.Idle}
 	pool := x.gateway.upstream.Pool(upstream.Addr{Host: to.Address.Host, TLS: to.Address.TLS})
 	from, until := x.call.ModelSpan()
 	if x.model = x.model[:0]; until > from { // else the request names none: it is about a response
 		x.model = x.call.EncodeModel(x.model, to.Model)
 	}
-	x.writeHead(to, len(x.body)-(until-from)+len(x.model))
+	x.pieces = append(x.pieces[:0], nil, x.body[:from], x.model, x.body[until:])
+	asked := r.InjectUsage && x.askUsage()
+	x.writeHead(to, lengthOf(x.pieces))
+	x.pieces[0] = x.out.head
 	x.answer, x.whole, x.first = x.answer[:0], false, time.Time{}
 
 	for fresh := false; ; fresh = true {
-		up, err := pool.Get((*whileThere)(x.client), limits.Connect, fresh)
+		up, err := x.connect(pool, fresh)
 		if err != nil {
 			return err
 		}
@@ -222,9 +232,9 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 		}
 		x.up = up
 		clearHead(x.head)
-		err = up.RoundTrip(x.method, x.head, limits, x.out, x.body[:from], x.model, x.body[until:])
+		err = up.RoundTrip(x.method, x.head, limits, x.pieces...)
 		if err == nil {
-			x.follower.begin(x.head, x.endpoint)
+			x.follower.begin(x.head, x.endpoint, asked)
 			return nil
 		}
 		if !upstream.IsStale(err) {
@@ -234,14 +244,57 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 	}
 }
 
-// writeHead writes the head of the request for one upstream into x.out: its address and credential, and what of the
+// askUsage changes the pieces of a chat's body so that its stream tells the usage, and reports whether it did: not if the
+// client asks itself.
+func (x *exchange) askUsage() bool {
+	if x.endpoint.Name != "chat" && x.endpoint.Name != "completions" {
+		return false
+	}
+	from, until, text, ok := x.call.AskUsage()
+	if !ok {
+		return false
+	}
+	offset := 0 // of a piece in the client's body
+	for i, p := range x.pieces {
+		if i == 2 { // the model's name stands for another one
+			_, offset = x.call.ModelSpan()
+			continue
+		}
+		if from >= offset && until <= offset+len(p) {
+			x.pieces = slices.Replace(x.pieces, i, i+1, p[:from-offset], []byte(text), p[until-offset:])
+			return true
+		}
+		offset += len(p)
+	}
+	return false
+}
+
+func lengthOf(pieces [][]byte) (n int) {
+	for _, p := range pieces {
+		n += len(p)
+	}
+	return n
+}
+
+// connect returns a connection to an upstream: one that has nothing to do, unless it has to be fresh, or a new one.
+func (x *exchange) connect(pool *upstream.Pool, fresh bool) (*upstream.Conn, error) {
+	if !fresh {
+		if up := pool.Idle(); up != nil {
+			return up, nil
+		}
+	}
+	return pool.Dial(x.client.context(), x.route.Timeouts.Connect)
+}
+
+// writeHead writes the head of the request for one upstream into x.out.head: its address and credential, and what of the
 // client's own headers crosses.
 func (x *exchange) writeHead(to *route.Upstream, length int) {
-	if len(x.shared) == 0 {
-		x.shared = appendRequestHeaders(x.shared, &x.ctx.Request.Header, x.decoded)
-		x.shared = appendHeader(x.shared, requestIDHeader, x.id)
+	if x.out == nil {
+		x.out = x.gateway.heads.Get().(*outgoing) //nolint:forcetypeassert // the pool holds nothing else
+		x.out.shared = appendRequestHeaders(x.out.shared[:0], &x.ctx.Request.Header, x.decoded, x.spans.request.On())
+		x.out.shared = appendHeader(x.out.shared, requestIDHeader, x.id)
 	}
-	b := append(append(x.out[:0], x.method...), ' ')
+	b := append(append(x.out.head[:0], x.method...), ' ')
 	b = append(b, to.Address.BasePath...)
 	b = append(b, x.endpoint.Path...)
 	b = append(b, x.item...)
@@ -258,6 +311,10 @@ func (x *exchange) writeHead(to *route.Upstream, length int) {
 		b = strconv.AppendInt(b, int64(length), 10)
 		b = append(b, "\r\n"...)
 	}
-	b = append(b, x.shared...)
-	x.out = append(b, "\r\n"...)
+	if a := x.spans.attempt; a.On() {
+		b = appendHeader(b, traceparentHeader, a.Traceparent())
+	}
+	b = append(b, x.out.shared...)
+	b = append(b, "\r\n"...)
+	x.out.head = b
 }

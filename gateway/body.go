@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -56,7 +57,7 @@ func (x *exchange) decodeBody() *openai.Error {
 	return nil
 }
 
-var errInflated = fmt.Errorf("the decoded body is too large")
+var errInflated = errors.New("the decoded body is too large")
 
 func (d *decoders) gunzip(body []byte, limit int64) ([]byte, error) {
 	r, _ := d.gzip.Get().(*gzip.Reader)

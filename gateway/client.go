@@ -20,7 +20,7 @@ type client struct {
 	token uint64 // of the hang-up watch
 
 	limits Limits
-	stall  time.Duration // of the route that is being served; how long one write may take
+	stall  time.Duration // of the route that is being served: how long one write may take; noStall, or 0 without a route
 
 	// How long a request may take to arrive. Used by the goroutine that reads only.
 	readBy   time.Time // the deadline that was asked for
@@ -34,6 +34,7 @@ type client struct {
 
 	mu      sync.Mutex
 	gone    bool            // the client has left, or the gateway cuts it off
+	cutOff  bool            // it is the latter
 	up      *upstream.Conn  // the round trip that is on for it
 	ctx     context.Context //nolint:containedctx // made when a request has to wait for something, ended with the request
 	cancel  context.CancelFunc
@@ -43,6 +44,9 @@ type client struct {
 
 // lingering is how long a client may go on sending after it was told that its request will not be read.
 const lingering = 5 * time.Second
+
+// noStall is the stall limit of a route that wants none.
+const noStall = -1
 
 // lastWrite is how long what is still being written to a client may take after it has left.
 const lastWrite = time.Second
@@ -60,6 +64,25 @@ func (c *client) PeerGone() {
 	if c.cancel != nil {
 		c.cancel()
 	}
+}
+
+// cut ends the connection of a client, with whatever is being done for it, because the gateway stops.
+func (c *client) cut() {
+	c.mu.Lock()
+	c.cutOff = !c.gone
+	c.mu.Unlock()
+	c.PeerGone()
+	_ = c.Conn.Close() // the server that reads from it closes the rest
+}
+
+// leaving is how a request ends whose client has gone.
+func (c *client) leaving() Outcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cutOff {
+		return shutDown
+	}
+	return clientClosed
 }
 
 // left reports whether the client has gone.
@@ -100,20 +123,11 @@ func (c *client) context() context.Context {
 	return c.ctx
 }
 
-// whileThere is a client as a context that ends when the client leaves or the request is over. A context is made only
-// if somebody waits for it, which most requests never do.
-type whileThere client
-
-func (w *whileThere) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (w *whileThere) Done() <-chan struct{}       { return (*client)(w).context().Done() }
-func (w *whileThere) Err() error                  { return (*client)(w).context().Err() }
-func (w *whileThere) Value(any) any               { return nil }
-
 // release forgets the request that was being served.
 func (c *client) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.up = nil
+	c.up, c.stall = nil, 0
 	if c.cancel != nil {
 		c.cancel()
 		c.ctx, c.cancel = nil, nil
@@ -157,11 +171,17 @@ func (c *client) note(p []byte) {
 // limits of upstreams, a deadline between the limit and an eighth more is left as it is.
 func (c *client) Write(p []byte) (int, error) {
 	stall := c.stall
-	if stall <= 0 {
+	if stall == 0 {
 		stall = c.limits.Stall
 	}
 	now := time.Now()
-	if c.writeBy.Before(now.Add(stall)) || c.writeBy.After(now.Add(stall+stall/8)) {
+	if stall == noStall {
+		if !c.writeBy.IsZero() {
+			if err := c.writeUntil(time.Time{}); err != nil {
+				return 0, err
+			}
+		}
+	} else if c.writeBy.Before(now.Add(stall)) || c.writeBy.After(now.Add(stall+stall/8)) {
 		if err := c.writeUntil(now.Add(stall + stall/8)); err != nil {
 			return 0, err
 		}
@@ -180,11 +200,12 @@ func (c *client) writeUntil(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// resetOnClose makes Close end the connection in a reset, which no peer takes for the end of what it reads.
-func (c *client) resetOnClose() {
-	if t, ok := c.Conn.(*net.TCPConn); ok {
+// reset ends the connection in a way that no peer takes for the end of what it reads, not by TLS's goodbye either.
+func (c *client) reset() {
+	if t, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {
 		_ = t.SetLinger(0) // on a connection that is closed there is nothing to reset
 	}
+	_ = c.Close() // the HTTP server's own close comes to nothing
 }
 
 // Close closes the connection once and takes it off the books.

@@ -24,9 +24,8 @@ type exchange struct {
 	lease    lb.Lease
 	head     *fasthttp.ResponseHeader // of the answer at hand
 	answer   []byte                   // the part of its body that is held back
-	out      []byte                   // the request's head, as it is sent upstream
-	shared   []byte                   // the part of it that all attempts share
 	model    []byte                   // the model's name, as it is sent upstream
+	pieces   [][]byte                 // of the request as it is sent upstream
 	kept     *fasthttp.ResponseHeader // head and body of the last answer that was put aside while others are asked
 	keptBody []byte
 	follower follower
@@ -52,24 +51,30 @@ type state struct {
 	decoded   bool // body is not what was sent: its compression has been taken off
 	route     *route.Route
 
-	up         *upstream.Conn // the round trip that is on
-	to         *route.Upstream
-	health     lb.Outcome            // what the lease is given back with
-	result     metrics.AttemptResult // of the attempt that is on, or was last
-	attempts   int
-	fallback   bool          // a fallback target serves
-	lastErr    error         // of the last attempt that gave no answer
-	refusal    *openai.Error // why no candidate could be picked
-	isKept     bool
-	keptFrom   *route.Upstream
-	keptStatus int  // that it counts as
-	whole      bool // answer is all of the body
+	out          *outgoing      // the head of the request for upstreams, while attempts are on
+	up           *upstream.Conn // the round trip that is on
+	to           *route.Upstream
+	health       lb.Outcome            // what the lease is given back with
+	result       metrics.AttemptResult // of the attempt that is on, or was last
+	attempts     int
+	fallback     bool          // a fallback target is asked; at the end: it answered
+	lastErr      error         // of the last attempt that gave no answer
+	refusal      *openai.Error // why no candidate could be picked
+	isKept       bool
+	keptFrom     *route.Upstream
+	keptStatus   int  // that it counts as
+	keptFallback bool // it came from a fallback target
+	whole        bool // answer is all of the body
 
+	spans     spans
 	streaming bool // the answer is being passed on after the handler has returned
+	chunked   bool // it is of unknown length, to a client that knows chunks
+	begun     bool // its head has been written
 	delivered bool // the HTTP server has taken all of it
 	stream    bool // an event stream was asked for
 	outcome   Outcome
 	status    int
+	code      string    // of an error that the gateway made
 	first     time.Time // when the first byte of the answer's body came
 	received  int       // bytes of the request's body
 	written   int64     // bytes of the answer's body that were passed on
@@ -77,6 +82,7 @@ type state struct {
 
 func newExchange(g *Gateway) *exchange {
 	x := &exchange{gateway: g, head: new(fasthttp.ResponseHeader), kept: new(fasthttp.ResponseHeader)}
+	clear(x.pieces) // they must not keep a body alive
 	clearHead(x.head)
 	clearHead(x.kept)
 	return x
@@ -98,8 +104,10 @@ func (x *exchange) end() {
 	x.returnLease()
 	x.client.release()
 	now := time.Now()
+	x.traceEnd(now)
 	x.count(now)
 	x.log(now)
+	x.observe(now)
 	x.recycle()
 }
 
@@ -108,6 +116,7 @@ func (x *exchange) returnLease() {
 	if !x.lease.Held() {
 		return
 	}
+	x.traceAttemptEnd(time.Now())
 	x.gateway.metrics.Attempt(x.route.Name, x.to.Target, x.to.Instance, x.result)
 	if x.lease.Done(x.health, time.Now()) {
 		x.gateway.metrics.Ejected(x.to.Target, x.to.Instance)
@@ -119,14 +128,32 @@ func (x *exchange) returnLease() {
 // recycle makes the exchange ready for another request.
 func (x *exchange) recycle() {
 	g := x.gateway
+	x.releaseOut()
 	x.state = state{}
 	x.call.Reset()
+	x.follower.reset()
 	x.request.Reset()
 	clearHead(x.head)
 	clearHead(x.kept)
-	x.answer, x.keptBody, x.out, x.shared = reusable(x.answer), reusable(x.keptBody), reusable(x.out), reusable(x.shared)
+	x.answer, x.keptBody = reusable(x.answer), reusable(x.keptBody)
 	g.exchanges.Put(x)
 	g.active.Add(-1)
+}
+
+// outgoing is the head of a request as it is sent upstream. An answer that is passed on for half an hour does not hold it.
+type outgoing struct {
+	head   []byte // for the upstream that is tried
+	shared []byte // the part of it that all attempts share
+}
+
+// releaseOut lets the head for upstreams go, which only another attempt would need.
+func (x *exchange) releaseOut() {
+	if x.out == nil {
+		return
+	}
+	x.out.head, x.out.shared = reusable(x.out.head), reusable(x.out.shared)
+	x.gateway.heads.Put(x.out)
+	x.out = nil
 }
 
 func reusable(b []byte) []byte {
@@ -167,17 +194,23 @@ func (x *exchange) refuse(e *openai.Error) {
 	x.writeError(e)
 }
 
-// farewell is the answer for a client that has left. Somebody may read it all the same: to shut down the sending side
-// counts as leaving, and must not be answered with the empty 200 that the HTTP server has ready.
+// farewell is the answer for a client that has left, or is cut off. Somebody may read it all the same: to shut down the
+// sending side counts as leaving, and nobody must be answered with the empty 200 that the HTTP server has ready.
 func (x *exchange) farewell() {
-	x.writeError(&openai.Error{Status: statusClientClosed, Type: "invalid_request_error", Code: codeClientClosed,
-		Message: "The client shut down its side of the connection before there was an answer; it must be kept open until then."})
+	e := &openai.Error{Status: statusClientClosed, Type: "invalid_request_error", Code: codeClientClosed,
+		Message: "The client shut down its side of the connection before there was an answer; it must be kept open until then."}
+	if x.outcome == shutDown {
+		e = &openai.Error{Status: fasthttp.StatusServiceUnavailable, Type: "server_error", Code: codeShutDown, RetryAfter: retrySoon,
+			Message: "The gateway has stopped before there was an answer; try again."}
+	}
+	x.writeError(e)
 	x.ctx.Response.SetConnectionClose()
 	x.written = 0 // as far as anybody knows
 }
 
 // writeError renders an error in the dialect of the API that was called.
 func (x *exchange) writeError(e *openai.Error) {
+	x.code = e.Code
 	h := &x.ctx.Response.Header
 	x.ctx.Response.Reset()
 	h.SetStatusCode(e.Status)
@@ -206,9 +239,17 @@ func (x *exchange) writeID(h *fasthttp.ResponseHeader) {
 
 // panicked turns a panic into the failure of this one request.
 func (x *exchange) panicked(p any, stack []byte) {
-	x.gateway.log.Error().Bytes("request_id", x.id).Interface("panic", p).Bytes("stack", stack).Msg("a request failed on a fault of the gateway")
+	x.fault(p, stack)
 	x.streaming = false
 	x.refuse(&openai.Error{Status: fasthttp.StatusInternalServerError, Type: "server_error", Code: codeInternal,
 		Message: "The gateway failed to handle the request; its log has the details under this request's id."})
 	x.outcome = internalError
+}
+
+// fault notes a panic. It says nothing of an instance, not even which: the place may just have been taken.
+func (x *exchange) fault(p any, stack []byte) {
+	x.gateway.log.Error().Bytes("request_id", x.id).Interface("panic", p).Bytes("stack", stack).Msg("a request failed on a fault of the gateway")
+	x.outcome = internalError
+	x.releaseUpstream()
+	x.lease.Done(lb.Neutral, time.Now())
 }

@@ -11,41 +11,109 @@ import (
 
 // follower learns from an answer as it passes, without changing or keeping a byte of it: what it says of tokens, the id
 // of a response that others may go on from, whether it is an error after all. An answer that is compressed passes
-// unread.
+// unread until its end, and unread altogether if it is long.
 type follower struct {
 	stream bool // the answer is an event stream that can be read
 	whole  bool // the answer is JSON that can be read once it is there whole
 	wants  bool // the id of the response is still to come
 
+	hides  bool   // the client did not ask for the event that tells the usage: the gateway did
+	coding string // the answer is compressed so, and looked at when it is there whole
+	packed []byte // what has come of it, as long as that is not too much
+
 	events openai.Events
 	usage  openai.Usage
+	held   []byte       // the beginning of an event that may have to be hidden
+	out    []byte       // what is passed on, while hides
 	class  openai.Class // the most that any event was so far
 	failed bool         // an event was an error
 }
 
-// begin looks at the head of an answer.
-func (f *follower) begin(h *fasthttp.ResponseHeader, e *openai.Endpoint) {
-	*f = follower{events: f.events, wants: e.Name == "responses"}
+// reset forgets the answer. It keeps memory up to a bound.
+func (f *follower) reset() {
+	*f = follower{events: f.events, held: reusable(f.held), out: reusable(f.out)}
 	f.events.Reset()
-	if encoding := h.ContentEncoding(); len(encoding) > 0 && string(encoding) != "identity" {
-		return
-	}
-	f.stream = eventStream(h)
-	f.whole = bytes.HasPrefix(h.ContentType(), []byte("application/json"))
 }
 
-// read takes in a piece of the answer's body.
-func (x *exchange) follow(piece []byte) {
-	f := &x.follower
-	if !f.stream {
-		return
+// begin looks at the head of an answer.
+func (f *follower) begin(h *fasthttp.ResponseHeader, e *openai.Endpoint, asked bool) {
+	f.reset()
+	f.wants = e.Name == "responses"
+	f.stream = eventStream(h)
+	f.whole = !f.stream && bytes.HasPrefix(h.ContentType(), []byte("application/json"))
+	if encoding := h.ContentEncoding(); len(encoding) > 0 && string(encoding) != "identity" {
+		if f.stream || f.whole {
+			f.coding = string(encoding)
+		}
+		f.stream, f.whole = false, false
 	}
+	f.hides = asked && f.stream
+}
+
+// follow takes in a piece of the answer's body, and returns what of it is passed on: all of it, except for the event that
+// tells the usage to a client that did not ask.
+func (x *exchange) follow(piece []byte) []byte {
+	f := &x.follower
+	switch {
+	case f.coding != "":
+		f.pack(piece)
+		return piece
+	case f.hides:
+		return x.filter(piece)
+	case !f.stream:
+		return piece
+	}
+	for rest := piece; len(rest) > 0; {
+		n, e, ok := f.events.Next(rest)
+		rest = rest[n:]
+		if ok {
+			x.followEvent(e)
+		}
+	}
+	return piece
+}
+
+// filter passes whole events on: the beginning of one is held back until its end tells whether the client asked for it.
+func (x *exchange) filter(piece []byte) []byte {
+	f := &x.follower
+	f.out = f.out[:0]
 	for len(piece) > 0 {
 		n, e, ok := f.events.Next(piece)
+		f.held = append(f.held, piece[:n]...)
 		piece = piece[n:]
 		if ok {
 			x.followEvent(e)
 		}
+		switch {
+		case ok && openai.UsageOnly(e):
+			f.held = f.held[:0]
+		case ok, len(f.held) > openai.MaxEvent: // what is that long is not it
+			f.out = append(f.out, f.held...)
+			f.held = f.held[:0]
+		}
+	}
+	return f.out
+}
+
+// flush returns what is held back when nothing more comes: the end of a stream that no empty line closes.
+func (f *follower) flush() []byte {
+	held := f.held
+	f.held = nil
+	return held
+}
+
+// followEnd takes in what the end of a stream tells.
+func (x *exchange) followEnd() {
+	f := &x.follower
+	if f.coding != "" {
+		x.followPacked()
+	} else if f.stream {
+		if e, ok := f.events.End(); ok {
+			x.followEvent(e)
+		}
+	}
+	if f.failed {
+		x.outcome = upstreamError // as the stream itself said
 	}
 }
 
@@ -76,6 +144,10 @@ func isEnd(name []byte) bool { return string(name) == "error" || string(name) ==
 // followWhole takes in an answer that is there to its end.
 func (x *exchange) followWhole() {
 	f := &x.follower
+	if f.coding != "" {
+		x.followPacked()
+		return
+	}
 	if !f.whole || !x.whole || len(x.answer) == 0 {
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/gpustack/gpustack-gateway/internal/metrics"
+	"github.com/gpustack/gpustack-gateway/internal/tracing"
 	"github.com/gpustack/gpustack-gateway/internal/upstream"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/route"
@@ -28,11 +29,14 @@ type Config struct {
 	Rand  lb.Rand        // random bits, for request ids
 
 	Metrics *metrics.Metrics
+	Tracer  *tracing.Tracer // nil: requests are not traced
 
 	// Upstream holds the connections to the upstreams. The caller closes it after the gateway has stopped.
 	Upstream *upstream.Client
 	// TLS, if set, is spoken to clients.
 	TLS *tls.Config
+	// Observe, if set, is told of every request when it has ended. It must not wait.
+	Observe func(Ended)
 
 	Limits Limits // zero fields take the value of DefaultLimits
 }
@@ -82,16 +86,24 @@ type Gateway struct {
 	log      zerolog.Logger
 	rand     lb.Rand
 	metrics  *metrics.Metrics
+	tracer   *tracing.Tracer
 	upstream *upstream.Client
 	tls      *tls.Config
+	observer func(Ended)
 
 	server    *fasthttp.Server
 	clients   *clients
 	exchanges sync.Pool
 	decoders  decoders
+	heads     sync.Pool // of *outgoing
+	chunks    sync.Pool // of *[]byte, in which large pieces are framed
 	chains    *chains
 	active    atomic.Int64 // requests being served
 	draining  atomic.Bool
+
+	mu        sync.Mutex
+	listeners []net.Listener // that are served
+	stopped   bool           // none is served any more
 }
 
 // New makes a gateway. Serve starts it, Shutdown stops it.
@@ -101,8 +113,9 @@ func New(c Config) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{table: c.Table, log: c.Log, rand: c.Rand, metrics: c.Metrics, upstream: c.Upstream, tls: c.TLS, clients: set, chains: newChains()}
+	g := &Gateway{table: c.Table, log: c.Log, rand: c.Rand, metrics: c.Metrics, tracer: c.Tracer, upstream: c.Upstream, tls: c.TLS, observer: c.Observe, clients: set, chains: newChains()}
 	g.exchanges.New = func() any { return newExchange(g) }
+	g.heads.New = func() any { return new(outgoing) }
 	g.server = &fasthttp.Server{
 		Handler:                       g.serve,
 		ErrorHandler:                  g.serveBroken,
@@ -132,9 +145,12 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// Serve serves the connections of a listener until Shutdown.
+// Serve serves the connections of a listener until Shutdown, and closes it then; after Shutdown it serves none.
 func (g *Gateway) Serve(ln net.Listener) error {
-	clients := &listener{Listener: ln, set: g.clients}
+	if !g.listens(ln) {
+		return ln.Close()
+	}
+	clients := &listener{Listener: ln, set: g.clients, log: g.log}
 	if ln = clients; g.tls != nil {
 		ln = secureListener{ln, g.tls}
 	} else {
@@ -144,6 +160,24 @@ func (g *Gateway) Serve(ln net.Listener) error {
 		return err
 	}
 	return nil
+}
+
+// listens notes that a listener is served, unless the gateway has stopped.
+func (g *Gateway) listens(ln net.Listener) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.stopped {
+		g.listeners = append(g.listeners, ln)
+	}
+	return !g.stopped
+}
+
+// stopListening ends listening for good and returns what was listened to.
+func (g *Gateway) stopListening() []net.Listener {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stopped = true
+	return g.listeners
 }
 
 // Active is the number of requests that are being served.
@@ -164,7 +198,11 @@ func (g *Gateway) Shutdown(ctx context.Context, grace time.Duration) (cut int) {
 	case <-time.After(grace):
 	case <-ctx.Done():
 	}
+	listeners := g.stopListening()
 	_ = g.server.ShutdownWithContext(ctx) // its only error is that ctx ended, which is seen below
+	for _, ln := range listeners {
+		_ = ln.Close() // the server closed them, except for one that it was just about to serve
+	}
 	if cut = g.clients.count(); cut > 0 {
 		g.clients.cut()
 	}

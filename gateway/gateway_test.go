@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(loadEnv) != "" {
+		os.Exit(runLoad(os.Stdin, os.Stdout))
+	}
 	goleak.VerifyTestMain(m,
 		// The HTTP server's own, one in the process, and one that looks for its end every few seconds.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/gpustack/gpustack-gateway/internal/gatewaytest"
 	"github.com/gpustack/gpustack-gateway/internal/sim"
+	"github.com/gpustack/gpustack-gateway/plugins/builtin"
+	"github.com/gpustack/gpustack-gateway/plugins/decisionservice"
 )
 
 // departures are the ways in which a client leaves. To shut down the sending side counts as leaving: from the gateway's
@@ -88,11 +91,7 @@ func TestC013C014ClientLeaves(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			up := byHand(t)
-			var opts []gatewaytest.Option
-			if d.tls {
-				opts = append(opts, gatewaytest.TLS())
-			}
-			g := gatewaytest.Start(t, spare(up.url), opts...)
+			g := gatewaytest.Start(t, spare(up.url), overTLS(d.tls)...)
 			for i, m := range moments {
 				c, r := send(t, g, post(chat, m.body))
 				q := up.next()
@@ -146,11 +145,7 @@ func TestC013LaterRequest(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			up := byHand(t)
-			var opts []gatewaytest.Option
-			if d.tls {
-				opts = append(opts, gatewaytest.TLS())
-			}
-			g := gatewaytest.Start(t, open("", "", up.url), opts...)
+			g := gatewaytest.Start(t, open("", "", up.url), overTLS(d.tls)...)
 			c, r := send(t, g, "")
 			for range 3 {
 				io.WriteString(c, post(chat, chatBody))
@@ -196,11 +191,7 @@ func TestC013WhileConnecting(t *testing.T) {
 				io.Copy(io.Discard, c) // until the gateway closes it
 				hello <- nil
 			})
-			var opts []gatewaytest.Option
-			if d.tls {
-				opts = append(opts, gatewaytest.TLS())
-			}
-			g := gatewaytest.Start(t, open(`"defaults": {"timeouts": {"connect": "0s"}}`, "", strings.Replace(url, "http:", "https:", 1)), opts...)
+			g := gatewaytest.Start(t, open(`"defaults": {"timeouts": {"connect": "0s"}}`, "", strings.Replace(url, "http:", "https:", 1)), overTLS(d.tls)...)
 			c, _ := send(t, g, post(chat, streamBody))
 			await(t, hello)
 			d.leave(c)
@@ -222,6 +213,39 @@ func TestC013WhileConnecting(t *testing.T) {
 			t.Errorf("access log: %v", l)
 		}
 	})
+}
+
+// undecided is a decision service that is asked and does not answer.
+type undecided struct{ asked chan struct{} }
+
+func (u undecided) Ask(ctx context.Context, _ decisionservice.Question) ([]byte, error) {
+	u.asked <- struct{}{}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A client may leave before anybody has been chosen for it.
+func TestC013WhileDeciding(t *testing.T) {
+	for _, d := range departures {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			service := undecided{make(chan struct{})}
+			e := engine(t, sim.Behaviour{})
+			g := gatewaytest.Start(t, fmt.Sprintf(`{"models": [{"name": "a", "instances": [{"name": "a-1", "url": %[1]q}]},
+					{"name": "b", "instances": [{"name": "b-1", "url": %[1]q}]}],
+				"providers": [{"name": "d", "type": "systemone", "endpoint": "http://127.0.0.1:1", "api_token": "t", "models": ["x"]}],
+				"routes": [{"name": "m", "access_policy": "public", "targets": [{"model": "a"}, {"model": "b"}], "policies": {"decision_service":
+					{"provider": "d", "model": "x", "criteria": {"a": "Small.", "b": "Large."}, "timeout": "10m"}}}]}`, e.URL()),
+				append(overTLS(d.tls), gatewaytest.Kinds(builtin.All(service)...))...)
+			c, _ := send(t, g, post(chat, chatBody))
+			await(t, service.asked)
+			d.leave(c)
+			g.Idle()
+			if l := g.WaitRequests(1)[0]; l["outcome"] != "client_closed" || l["status"] != 499.0 || l["attempts"] != 0.0 || e.Received() != 0 {
+				t.Errorf("%d requests, access log: %v", e.Received(), l)
+			}
+		})
+	}
 }
 
 // deaf is the address of a socket whose backlog is full: a connection to it is neither made nor refused.
@@ -286,11 +310,7 @@ func TestC015WhileNobodyReads(t *testing.T) {
 				}
 				flood <- err
 			})
-			var opts []gatewaytest.Option
-			if d.tls {
-				opts = append(opts, gatewaytest.TLS())
-			}
-			g := gatewaytest.Start(t, open("", "", url), opts...)
+			g := gatewaytest.Start(t, open("", "", url), overTLS(d.tls)...)
 			c, r := send(t, g, post(chat, streamBody))
 			answer(t, r)
 			d.leave(c)
@@ -424,9 +444,44 @@ func TestC022VanishingAtTheHead(t *testing.T) {
 	q.say(whole("", "fine"))
 	expect(t, answer(t, r).Body, "fine")
 	q.end()
-	for _, l := range g.WaitRequests(601)[:600] {
-		if l["outcome"] != "client_closed" {
-			t.Fatalf("access log: %v", l)
-		}
+	outcomes := map[any]int{}
+	for _, l := range g.WaitRequests(601) {
+		outcomes[l["outcome"]]++
+	}
+	if outcomes["client_closed"] != 600 || outcomes["ok"] != 1 {
+		t.Errorf("outcomes: %v", outcomes)
+	}
+}
+
+// What an upstream sends without being asked is nobody's answer: neither behind an answer, nor later.
+func TestC020UnsolicitedBytes(t *testing.T) {
+	foreign := whole("", "foreign")
+	for name, later := range map[string]bool{"behind the answer": false, "while the connection rests": true} {
+		t.Run(name, func(t *testing.T) {
+			up := byHand(t)
+			g := gatewaytest.Start(t, open("", "", up.url))
+			for range 5 {
+				a, b := send(t, g, post(chat, chatBody))
+				q := up.next()
+				if later {
+					q.say(whole("", "mine"))
+					expect(t, answer(t, b).Body, "mine")
+					g.Idle()
+					q.say(foreign)
+				} else {
+					q.say(whole("", "mine") + foreign)
+					expect(t, answer(t, b).Body, "mine")
+					g.Idle()
+				}
+				q.end()
+				a.Close()
+			}
+			a := g.Dial()
+			go io.WriteString(a, post(chat, chatBody))
+			q := up.next()
+			q.say(whole("", "mine too"))
+			expect(t, answer(t, bufio.NewReader(a)).Body, "mine too")
+			q.end()
+		})
 	}
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -19,7 +20,9 @@ func dropRequestHeader(name []byte) bool {
 	case "Host", "Content-Length", "Expect",
 		"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
 		"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Proxy-Authorization", "Cookie", "Cookie2",
-		"X-Gpustack-Auth-Token", "X-Gpustack-Access-Key", "X-Gpustack-Key-Ref",
+		// What GPUStack's parts say among themselves: a client that could say it might choose an instance or a caller.
+		"X-Gpustack-Auth-Token", "X-Gpustack-Access-Key", "X-Gpustack-Key-Ref", "X-Gpustack-Model-Instance",
+		"X-Mse-Consumer", "X-Higress-Fallback-From",
 		requestIDHeader:
 		return true
 	}
@@ -61,11 +64,12 @@ func named(connection [][]byte, name []byte) bool {
 	return false
 }
 
-// appendRequestHeaders appends the client's headers that cross, as lines.
-func appendRequestHeaders(dst []byte, h *fasthttp.RequestHeader, decoded bool) []byte {
+// appendRequestHeaders appends the client's headers that cross, as lines. The body's compression is not told of a body
+// that was decoded, nor is the client's span if the gateway has one of its own.
+func appendRequestHeaders(dst []byte, h *fasthttp.RequestHeader, decoded, traced bool) []byte {
 	connection := h.PeekAll("Connection")
 	for name, value := range h.All() {
-		if dropRequestHeader(name) || decoded && string(name) == "Content-Encoding" || len(connection) > 0 && named(connection, name) {
+		if dropRequestHeader(name) || decoded && string(name) == "Content-Encoding" || traced && string(name) == traceparentHeader || len(connection) > 0 && named(connection, name) {
 			continue
 		}
 		dst = appendHeader(dst, name, value)
@@ -137,7 +141,7 @@ func saneID(id []byte) bool {
 		return false
 	}
 	for _, c := range id {
-		if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') && bytes.IndexByte([]byte("-_.:/+=@"), c) < 0 {
+		if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') && strings.IndexByte("-_.:/+=@", c) < 0 {
 			return false
 		}
 	}

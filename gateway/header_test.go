@@ -60,7 +60,7 @@ func TestC075_RequestHeadersThatCross(t *testing.T) {
 		"Authorization: Bearer s3cret", "X-Api-Key: s3cret", "Api-Key: s3cret", "Proxy-Authorization: Basic s3cret", "Cookie: a=s3cret",
 		"X-Request-Id: abc", "Content-Length: 5", "Content-Type: application/json", "User-Agent: test/1",
 		"Anthropic-Version: 2023-06-01", "Anthropic-Beta: a", "Anthropic-Beta: b", "Accept-Encoding: gzip, br", "Traceparent: 00-1-2-01", "X-Custom: ünï")
-	got := string(appendRequestHeaders(nil, h, false))
+	got := string(appendRequestHeaders(nil, h, false, false))
 	for _, want := range []string{
 		"Content-Type: application/json\r\n", "User-Agent: test/1\r\n", "Anthropic-Version: 2023-06-01\r\n",
 		"Anthropic-Beta: a\r\nAnthropic-Beta: b\r\n", "Accept-Encoding: gzip, br\r\n", "Traceparent: 00-1-2-01\r\n", "X-Custom: ünï\r\n",
@@ -122,6 +122,19 @@ func BenchmarkRequestHeaders(b *testing.B) {
 	buf := make([]byte, 0, 1024)
 	b.ReportAllocs()
 	for b.Loop() {
-		buf = appendRequestHeaders(buf[:0], h, false)
+		buf = appendRequestHeaders(buf[:0], h, false, false)
+	}
+}
+
+// What GPUStack's parts say among themselves no client may say.
+func TestInternalHeadersStayHere(t *testing.T) {
+	h := new(fasthttp.RequestHeader)
+	for _, name := range []string{"X-GPUStack-Auth-Token", "x-gpustack-access-key", "X-GPUStack-Key-Ref", "X-GPUStack-Model-Instance", "x-mse-consumer",
+		"x-higress-fallback-from"} {
+		h.Add(name, "forged")
+	}
+	h.Add("X-Gpustack-Model", "stays")
+	if got := string(appendRequestHeaders(nil, h, false, false)); got != "X-Gpustack-Model: stays\r\n" {
+		t.Errorf("%q crosses", got)
 	}
 }

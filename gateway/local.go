@@ -32,7 +32,7 @@ func (x *exchange) serveModels() {
 	}
 	if x.endpoint.Name == "model" {
 		r := x.snapshot.Route(x.item)
-		if r == nil || !x.snapshot.May(x.caller, r) {
+		if r == nil || r.Reason != "" || !x.snapshot.May(x.caller, r) {
 			x.refuse(openai.ModelNotFound(string(x.item)))
 			return
 		}
@@ -41,7 +41,7 @@ func (x *exchange) serveModels() {
 	}
 	var models []openai.Model
 	for _, r := range x.snapshot.Routes() {
-		if x.snapshot.May(x.caller, r) {
+		if r.Reason == "" && x.snapshot.May(x.caller, r) {
 			models = append(models, x.asModel(r.Name))
 		}
 	}

@@ -18,7 +18,7 @@ func (g *Gateway) serve(ctx *fasthttp.RequestCtx) {
 			x.panicked(p, debug.Stack())
 		}
 		if !x.streaming { // else the answer is still on its way, and ends the exchange when it is through
-			if x.outcome == clientClosed && x.status == 0 {
+			if x.status == 0 && (x.outcome == clientClosed || x.outcome == shutDown) {
 				x.farewell()
 			}
 			x.end()
@@ -45,6 +45,7 @@ func (g *Gateway) begin(ctx *fasthttp.RequestCtx) *exchange {
 	x.client = clientOf(ctx.Conn())
 	x.snapshot = g.table.Load()
 	dropTrailers(&ctx.Request.Header)
+	x.traceRequest()
 	x.setID(ctx.Request.Header.Peek(requestIDHeader))
 	return x
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime/debug"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -23,9 +24,6 @@ const (
 	// the body.
 	maxWait = 2 * time.Second
 )
-
-// errTooLong ends collect when the body is longer than wanted.
-var errTooLong = errors.New("the body is longer than is held back")
 
 // collect reads the body into x.answer until its end, its limit or the given time (the zero time: none). Complete is
 // false if the body goes on.
@@ -57,12 +55,21 @@ func (x *exchange) collectOne(until time.Time) (more bool, err error) {
 
 // next reads the next piece of the body, and looks at it as it passes. The piece is valid until the next call.
 func (x *exchange) next(until time.Time) ([]byte, error) {
-	p, err := x.up.NextBefore(until)
-	if len(p) > 0 {
-		x.noteFirst()
-		x.follow(p)
+	for {
+		p, err := x.up.NextBefore(until)
+		if len(p) > 0 {
+			x.noteFirst()
+			if p = x.follow(p); len(p) == 0 && err == nil {
+				continue // it is held back
+			}
+		}
+		if err != nil && !errors.Is(err, upstream.ErrNotYet) {
+			if held := x.follower.flush(); len(held) > 0 {
+				return held, nil // the next call tells the error again
+			}
+		}
+		return p, err
 	}
-	return p, err
 }
 
 // keep puts an answer aside while others are asked. It returns false if that can't be done, since the answer is too
@@ -81,7 +88,7 @@ func (x *exchange) keepAs(status int) (kept bool, err error) {
 	x.releaseUpstream()
 	x.head, x.kept = x.kept, x.head
 	x.answer, x.keptBody = x.keptBody[:0], x.answer
-	x.isKept, x.keptFrom, x.keptStatus = true, x.to, status
+	x.isKept, x.keptFrom, x.keptStatus, x.keptFallback = true, x.to, status, x.fallback
 	return true, nil
 }
 
@@ -140,8 +147,9 @@ func (x *exchange) commit() {
 func (x *exchange) settle() {
 	switch {
 	case x.client.left():
-		x.outcome = clientClosed
+		x.outcome = x.client.leaving()
 	case x.isKept:
+		x.fallback = x.keptFallback
 		x.whole, x.answer, x.keptBody = true, x.keptBody, x.answer
 		x.to, x.status = x.keptFrom, x.kept.StatusCode()
 		x.writeAnswer(x.kept, len(x.answer))
@@ -151,6 +159,7 @@ func (x *exchange) settle() {
 		}
 	case x.lastErr != nil:
 		e := noAnswer(x.lastErr, x.route)
+		x.fallback = false
 		x.outcome, x.status = upstreamError, e.Status
 		x.writeError(e)
 	case x.refusal != nil:
@@ -179,6 +188,7 @@ func (x *exchange) writeAnswer(head *fasthttp.ResponseHeader, length int) {
 	}
 	// The head goes down at once; if part of the body is there already, both go in one write.
 	resp.ImmediateHeaderFlush = !x.whole && (length >= 0 || len(x.answer) == 0 && !x.up.Buffered())
+	x.chunked, x.begun = length < 0, resp.ImmediateHeaderFlush
 	resp.SetBodyStream(x, length)
 }
 
@@ -201,8 +211,17 @@ func (x *exchange) SupportsBodyWriteTo() bool { return true }
 // Read is not used: the HTTP server prefers WriteTo.
 func (x *exchange) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
 
+// errFault ends an answer on a fault of the gateway.
+var errFault = errors.New("a fault of the gateway")
+
 // WriteTo passes the answer's body on: what one read of the upstream brings goes down before the next.
-func (x *exchange) WriteTo(w io.Writer) (int64, error) {
+func (x *exchange) WriteTo(w io.Writer) (n int64, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the server would drop the connection, and no line would say why
+			x.fault(p, debug.Stack())
+			n, err = x.written, errFault
+		}
+	}()
 	if x.ctx.Response.ImmediateHeaderFlush && x.ctx.Response.Header.ContentLength() >= 0 {
 		w = x.ctx.Conn() // the server would hold back what does not fill its buffer
 	}
@@ -220,9 +239,7 @@ func (x *exchange) WriteTo(w io.Writer) (int64, error) {
 		p, err := x.nextOrBeat()
 		if err == io.EOF {
 			x.delivered = true
-			if x.follower.failed {
-				x.outcome = upstreamError // as the stream itself said
-			}
+			x.followEnd()
 			return x.written, nil
 		}
 		if err != nil {
@@ -253,8 +270,12 @@ func (x *exchange) nextOrBeat() ([]byte, error) {
 }
 
 func (x *exchange) pass(w io.Writer, p []byte) error {
+	if x.chunked && x.begun && len(p) > serverBuffer-chunkFraming {
+		return x.passLarge(p)
+	}
 	n, err := w.Write(p)
 	x.written += int64(n)
+	x.begun = true
 	return err
 }
 
@@ -267,19 +288,19 @@ func (x *exchange) noteFirst() {
 // aborted notes that an answer broke off. The connection to the client is then cut without an end of the body, which is
 // the one sign that no client can miss.
 func (x *exchange) aborted(err error) {
-	x.outcome = upstreamAborted
-	if x.client.left() {
-		x.outcome = clientClosed
-	}
-	x.lastErr = err
 	x.health = lb.Neutral
+	if x.client.left() { // which is why the upstream's part was ended
+		x.outcome = x.client.leaving()
+		return
+	}
+	x.outcome, x.lastErr = upstreamAborted, err
 }
 
 // CloseWithError ends the exchange after its answer has been written, or could not be, or was dropped unwritten. The
 // HTTP server calls it exactly once; it would call a Close as well.
 func (x *exchange) CloseWithError(err error) error {
-	if (err != nil || !x.delivered) && x.outcome != upstreamAborted {
-		x.outcome = clientClosed
+	if (err != nil || !x.delivered) && !x.outcome.broken() {
+		x.outcome = x.client.leaving()
 	}
 	x.end()
 	return nil
@@ -299,10 +320,10 @@ func (x *exchange) writeUnframed(resp *fasthttp.Response) {
 	}
 	switch {
 	case err == nil:
-	case x.outcome == upstreamAborted:
-		x.client.resetOnClose() // the end of the connection would pass for the end of the body
+	case x.outcome.broken():
+		x.client.reset() // the end of the connection would pass for the end of the body
 	default:
-		x.outcome = clientClosed
+		x.outcome = x.client.leaving()
 	}
 	x.streaming = false
 	x.ctx.HijackSetNoResponse(true) // all is written: the server has only to close
@@ -313,6 +334,8 @@ func (x *exchange) writeUnframed(resp *fasthttp.Response) {
 // the HTTP server reads bodies into (which it does since it is told to reduce its memory usage).
 func (x *exchange) releaseBody() {
 	x.body = nil
+	clear(x.pieces)
+	x.releaseOut()
 	x.call.Release()
 	x.ctx.Request.ResetBody()
 }

@@ -103,6 +103,14 @@ func (q *call) abandoned() {
 	}
 }
 
+// overTLS is what a gateway is started with whose clients speak TLS, or don't.
+func overTLS(secure bool) []gatewaytest.Option {
+	if !secure {
+		return nil
+	}
+	return []gatewaytest.Option{gatewaytest.TLS()}
+}
+
 // await receives from a channel.
 func await[T any](t testing.TB, c <-chan T) (v T) {
 	t.Helper()

@@ -60,6 +60,12 @@ func (e *Engine) Up(now time.Time) {
 	e.roomy()
 }
 
+// forget makes the engine one that nothing is known of.
+func (e *Engine) forget() {
+	e.drained.Store(false)
+	e.health.Store(nil)
+}
+
 // change replaces the health by what follows from it, and returns both.
 func (e *Engine) change(follow func(*health) *health) (was, is *health) {
 	for {

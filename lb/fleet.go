@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"weak"
 )
 
 // Fleet is what is happening: the engines by URL, the rotation positions by route and target, the queues by route. There is one in a
@@ -14,14 +15,10 @@ type Fleet struct {
 	rand Rand
 
 	mu      sync.Mutex
-	engines map[string]*member
+	engines map[string]*Engine              // of the configuration that serves
+	left    map[string]weak.Pointer[Engine] // of earlier ones: a request that began with one of them may still choose them
 	rotors  map[rotation]*rotor
 	queues  map[string]*Queue // by route
-}
-
-type member struct {
-	*Engine
-	leaving bool // no longer wanted, and forgotten once idle
 }
 
 // rotation names a position: of a route among its targets if target is empty, else of a target among its instances.
@@ -37,7 +34,7 @@ type rotor struct {
 // NewFleet returns an empty fleet. Rotations start at a position that rand gives, so that several gateways don't
 // march in step.
 func NewFleet(rand Rand) *Fleet {
-	return &Fleet{rand: rand, engines: map[string]*member{}, rotors: map[rotation]*rotor{}, queues: map[string]*Queue{}}
+	return &Fleet{rand: rand, engines: map[string]*Engine{}, left: map[string]weak.Pointer[Engine]{}, rotors: map[rotation]*rotor{}, queues: map[string]*Queue{}}
 }
 
 // Engine returns the engine of a URL: the one that the fleet knows, or a new one, which the fleet knows only after
@@ -45,8 +42,11 @@ func NewFleet(rand Rand) *Fleet {
 func (f *Fleet) Engine(url string) *Engine {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if m := f.engines[url]; m != nil && (!m.leaving || m.Inflight() > 0) {
-		return m.Engine
+	if e := f.engines[url]; e != nil {
+		return e
+	}
+	if e := f.left[url].Value(); e != nil { // else two would count what one engine has
+		return e
 	}
 	return &Engine{url: url}
 }
@@ -55,10 +55,10 @@ func (f *Fleet) Engine(url string) *Engine {
 func (f *Fleet) Engines() []*Engine {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var es []*Engine
-	for _, m := range f.engines {
-		if !m.leaving || m.Inflight() > 0 {
-			es = append(es, m.Engine)
+	es := slices.Collect(maps.Values(f.engines))
+	for _, w := range f.left {
+		if e := w.Value(); e != nil && e.Inflight() > 0 {
+			es = append(es, e)
 		}
 	}
 	slices.SortFunc(es, func(a, b *Engine) int { return strings.Compare(a.url, b.url) })
@@ -66,17 +66,26 @@ func (f *Fleet) Engines() []*Engine {
 }
 
 // Adopt makes the fleet remember what a new configuration uses, once it serves: its engines and the rotation positions
-// of its routes. Other positions are forgotten, and other engines once they have no requests.
+// of its routes. Other positions are forgotten. Other engines are known for as long as a request can choose them; one
+// that was idle when it comes back has no past.
 func (f *Fleet) Adopt(engines []*Engine, routes ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	maps.DeleteFunc(f.engines, func(_ string, m *member) bool {
-		m.leaving = true
-		return m.Inflight() == 0
-	})
+	was := f.engines
+	f.engines = make(map[string]*Engine, len(engines))
 	for _, e := range engines {
-		f.engines[e.url] = &member{Engine: e}
+		f.engines[e.url] = e
+		if was[e.url] != e && e.Inflight() == 0 {
+			e.forget()
+		}
+		delete(f.left, e.url)
 	}
+	for url, e := range was {
+		if f.engines[url] == nil {
+			f.left[url] = weak.Make(e)
+		}
+	}
+	maps.DeleteFunc(f.left, func(_ string, w weak.Pointer[Engine]) bool { return w.Value() == nil })
 	used := make(map[string]bool, len(routes))
 	for _, r := range routes {
 		used[r] = true

@@ -1,6 +1,7 @@
 package lb
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -42,12 +43,41 @@ func TestFleet_RemembersWhatServes(t *testing.T) {
 	if got := urls(f.Engines()); !slices.Equal(got, []string{"http://a"}) {
 		t.Errorf("once it is idle: %v", got)
 	}
-	if f.Engine("http://b") == b {
+	b.Down()
+	f.Adopt([]*Engine{a, f.Engine("http://b")})
+	if e := f.Engine("http://b"); e.Health(start).Status != Up {
 		t.Error("a removed, idle engine came back with its past")
 	}
 	f.Adopt([]*Engine{a})
 	if len(f.engines) != 1 {
 		t.Errorf("%d engines kept", len(f.engines))
+	}
+	b = nil // so that nobody can choose it any more
+	_ = b
+	runtime.GC()
+	f.Adopt([]*Engine{a})
+	if len(f.left) != 0 {
+		t.Errorf("%d engines known that nobody can choose", len(f.left))
+	}
+}
+
+// A request may wait in a queue, or at an instance that fails late, while its instance is taken out of the file and put
+// back. Where it then goes, it is counted with the others.
+func TestFleet_OneCountForAnEngineThatComesBack(t *testing.T) {
+	f := NewFleet(dice(1))
+	y := layout{by: RoundRobin, instances: []int{1}, limit: 1, fleet: f}
+	old := y.pool()
+	f.Adopt(engines(old))
+	f.Adopt(nil)
+	back := y.pool()
+	f.Adopt(engines(back))
+	pick(t, old, start)
+	var l Lease
+	if err := back.Pick(&Request{}, &l, start); err != ErrFull {
+		t.Errorf("one more than max_inflight: %v", err)
+	}
+	if es := f.Engines(); len(es) != 1 || es[0].Inflight() != 1 {
+		t.Errorf("%d engines, %d in flight", len(es), es[0].Inflight())
 	}
 }
 

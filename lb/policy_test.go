@@ -256,13 +256,13 @@ type diary struct {
 	picked           []Picked
 }
 
-func (d *diary) Mark(r *Request, m *Mark) (err *openai.Error) {
+func (d *diary) Mark(_ *Request, m *Mark) (err *openai.Error) {
 	d.marked++
 	m[0] = 42
 	return nil
 }
 
-func (d *diary) Prepare(_ context.Context, r *Request, candidates []Candidate, live []bool) any {
+func (d *diary) Prepare(_ context.Context, _ *Request, _ []Candidate, _ []bool) any {
 	d.prepared++
 	return "note"
 }

@@ -75,6 +75,7 @@ type Pool struct {
 	models     []int32 // each candidate's model, as a small number
 	distinct   int     // how many models there are
 	votes      []vote
+	prepares   bool // one of them is a Preparer
 }
 
 type target struct {
@@ -128,6 +129,7 @@ func NewPool(c Config) *Pool {
 			v.preparer, _ = w.Voter.(Preparer)
 			v.follower, _ = w.Voter.(Follower)
 			p.votes = append(p.votes, v)
+			p.prepares = p.prepares || v.preparer != nil
 		}
 	}
 	return p
@@ -176,6 +178,9 @@ func (p *Pool) Read(r *Request) *openai.Error {
 	r.at(p)
 	return r.refusal
 }
+
+// Prepares reports whether Prepare has anything to do for this pool.
+func (p *Pool) Prepares() bool { return p.prepares }
 
 // Prepare lets the plugins find out what they must before they vote, and waits for them at most until ctx ends. It
 // happens once a request: what they found serves all attempts, and a second Prepare does nothing. A request that is

@@ -38,6 +38,7 @@ type CandidateReport struct {
 	Model    string      `json:"model"`
 	InFlight int64       `json:"in_flight"`
 	Limit    int64       `json:"limit,omitempty"` // max_inflight, 0 is unlimited
+	Share    float64     `json:"share,omitempty"` // of the route's traffic, in target_weight: the target's, divided among its instances
 	State    string      `json:"state"`           // a Status in words
 	Until    *time.Time  `json:"until,omitempty"` // end of the ejection, if there is one
 	Penalty  float64     `json:"penalty,omitempty"`
@@ -133,6 +134,9 @@ func (c *choice) candidates() []CandidateReport {
 			Model: candidate.Model, InFlight: t.counts[i], Limit: candidate.Limit, State: health.Status.String(),
 			Penalty: t.load[i] - float64(t.counts[i]), Tried: c.request.tried[i], Live: t.live[i],
 			Full: candidate.Limit > 0 && t.counts[i] >= candidate.Limit, Total: t.totals[i]}
+		if p.by == TargetWeight {
+			report.Share = p.share(candidate.Target)
+		}
 		if health.Status == Ejected {
 			report.Until = &health.Until
 		}
@@ -147,6 +151,12 @@ func (c *choice) candidates() []CandidateReport {
 		reports[i] = report
 	}
 	return reports
+}
+
+// share returns what part of the traffic each instance of a target gets while all are well.
+func (p *Pool) share(target int) float64 {
+	t := &p.targets[target]
+	return float64(t.share) / float64(len(p.round)) / float64(len(t.members))
 }
 
 // voters reports what the plugins voted by.

@@ -31,13 +31,16 @@ func Load(name string, data []byte, o Options) (*Snapshot, []Problem) {
 	s, more := Build(f, o)
 	problems = append(problems, more...)
 	sortProblems(problems)
+	if s != nil {
+		s.text, s.problems = data, problems
+	}
 	return s, problems
 }
 
 // Build makes a snapshot of a file, and tells what is wrong beyond what Parse told, sorted by place. The snapshot is nil
 // if something is wrong at file level, as Parse found it or as Build does. The fleet knows its engines only after Adopt.
 func Build(f *File, o Options) (*Snapshot, []Problem) {
-	b := &builder{file: f, options: o, snapshot: &Snapshot{}, tokens: map[string]secret.String{},
+	b := &builder{file: f, options: o, snapshot: &Snapshot{providers: map[string]Upstream{}}, tokens: map[string]secret.String{},
 		models: map[string]*ModelEntry{}, providers: map[string]*ProviderEntry{}, engines: map[string]*engine{}}
 	b.readServices()
 	b.snapshot.byName = make(map[string]*Route, len(f.Routes))
@@ -113,6 +116,7 @@ func (b *builder) readServices() {
 		b.providers[p.Name] = p
 		token := b.token(jsontree.Field(jsontree.Index("providers", i), "api_token"), &p.APIToken)
 		b.tokens[p.Name] = token
+		b.snapshot.providers[p.Name], _ = b.reach(p)
 		if a, base, err := parseURL(p.Endpoint); err == nil {
 			b.services = append(b.services, plugins.Provider{Name: p.Name, Type: p.Type, Endpoint: a.origin() + base,
 				Models: p.Models, Token: token})

@@ -13,7 +13,8 @@ import (
 func (b *builder) route(at string, e *Entry) *Route {
 	l := b.defaults().with(&e.LimitsEntry)
 	r := &Route{Name: e.Name, Description: e.Description, Categories: e.Categories, Access: e.access(),
-		Timeouts: l.timeouts, Retry: l.retry, MaxBodyBytes: l.maxBodyBytes, DebugHeaders: b.file.Defaults.DebugHeaders, Queue: b.queue(e), Heartbeat: e.Heartbeat}
+		Timeouts: l.timeouts, Retry: l.retry, MaxBodyBytes: l.maxBodyBytes, DebugHeaders: b.file.Defaults.DebugHeaders, Queue: b.queue(e), Heartbeat: e.Heartbeat,
+		InjectUsage: e.Usage != nil && *e.Usage == "inject"}
 	if r.Access == AllowedUsers {
 		r.users = make(map[string]bool, len(e.AllowedUsers))
 		for _, user := range e.AllowedUsers {
@@ -77,9 +78,11 @@ func (p *poolBuilder) derive(e *Entry) {
 	case len(weights) == 0:
 		p.unusable(targets, "there are fallback targets only, and no target to choose")
 	case !ok:
-		p.unusable(targets, "some targets have a weight and some have not")
-	case len(p.config.Candidates) == 0:
+		p.unusable(targets, "some targets have a weight and some have not (0 is none)")
+	case len(p.config.Candidates) == 0 && len(p.route.Fallbacks) == 0:
 		p.unusable(targets, "no target's model has an instance")
+	case len(p.config.Candidates) == 0:
+		p.add(Warning, p.route.Name, targets, "have no instance, except for fallback targets, which serve alone")
 	}
 	p.config.Votes = p.votes(e.Policies, enabled, by == lb.Policy)
 	if by == lb.TargetWeight && len(enabled) > 0 {
@@ -107,7 +110,7 @@ func (p *poolBuilder) addTargets(entries []TargetEntry) {
 		p.config.Targets = append(p.config.Targets, t)
 		p.config.Candidates = append(p.config.Candidates, candidates...)
 		p.route.Upstreams = append(p.route.Upstreams, ups...)
-		if name := p.called(e); name != "" && !slices.Contains(p.models, name) {
+		if name := e.Called(); name != "" && !slices.Contains(p.models, name) {
 			p.models = append(p.models, name)
 		}
 	}

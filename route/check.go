@@ -67,7 +67,7 @@ func (c *checker) checkModel(at string, m *ModelEntry) {
 		c.name(at, in.Name, names)
 		capAt := jsontree.Field(at, "max_inflight")
 		if in.MaxInflight < 0 {
-			c.refuse(capAt, fmt.Sprintf("%d is less than 0, which is unlimited", in.MaxInflight))
+			c.refuse(capAt, fmt.Sprintf("%d is less than 0; 0 is unlimited", in.MaxInflight))
 		}
 		address, base, ok := c.url(jsontree.Field(at, "url"), in.URL)
 		if given, right := c.given(capAt, jsontree.Number); !ok || given && !right {
@@ -184,10 +184,10 @@ func (c *checker) checkLimits(at string, l *LimitsEntry) {
 	}
 	c.codes(jsontree.Field(retry, "status_codes"), l.Retry.StatusCodes)
 	if n := l.Health.UnhealthyThreshold; n != nil && *n < 0 {
-		c.refuse(jsontree.Field(jsontree.Field(at, "health"), "unhealthy_threshold"), fmt.Sprintf("%d is less than 0, which never ejects", *n))
+		c.refuse(jsontree.Field(jsontree.Field(at, "health"), "unhealthy_threshold"), fmt.Sprintf("%d is less than 0; 0 never ejects", *n))
 	}
 	if n := l.MaxBodyBytes; n != nil && *n < 0 {
-		c.refuse(jsontree.Field(at, "max_body_bytes"), fmt.Sprintf("%d is less than 0, which is unlimited", *n))
+		c.refuse(jsontree.Field(at, "max_body_bytes"), fmt.Sprintf("%d is less than 0; 0 is unlimited", *n))
 	}
 }
 

@@ -33,6 +33,9 @@ func (c *checker) checkRoute(at string, r *Entry) {
 			c.refuse(jsontree.Field(queue, "timeout"), fmt.Sprintf("%v is not more than 0", *q.Timeout))
 		}
 	}
+	if r.Usage != nil {
+		c.oneOf(jsontree.Field(at, "usage"), *r.Usage, []string{"read", "inject"})
+	}
 	c.checkLimits(at, &r.LimitsEntry)
 }
 

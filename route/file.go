@@ -83,6 +83,7 @@ type Entry struct {
 	Policies     *jsontree.Value `json:"policies"`
 	Queue        *QueueEntry     `json:"queue"`     // nil is none
 	Heartbeat    time.Duration   `json:"heartbeat"` // 0 is none
+	Usage        *string         `json:"usage"`     // nil is "read"
 	LimitsEntry
 }
 

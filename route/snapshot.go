@@ -23,6 +23,9 @@ type Snapshot struct {
 	addresses []Address
 	engines   []*lb.Engine
 	checks    []Check
+	providers map[string]Upstream
+	text      []byte    // of the file
+	problems  []Problem // of it; none is at file level
 }
 
 // Checks returns the health checks of the models that have one, each engine at most once for a URL.
@@ -51,6 +54,15 @@ func (s *Snapshot) Caller(presented []byte, now time.Time) (Caller, error) {
 		return Caller{}, ErrKey
 	}
 	return Caller{k}, nil
+}
+
+// Users returns whose keys there are.
+func (s *Snapshot) Users() map[string]bool {
+	users := make(map[string]bool, len(s.keys))
+	for _, k := range s.keys {
+		users[k.user] = true
+	}
+	return users
 }
 
 // May reports whether a caller may use a route. It does not allocate.
@@ -110,6 +122,7 @@ type Route struct {
 	MaxBodyBytes int64 // 0 is unlimited
 	DebugHeaders bool
 	Queue        Queue
+	InjectUsage  bool          // ask engines for the usage of streamed chats, and hide that from clients that did not
 	Heartbeat    time.Duration // of silence in a stream after which the client is told that it still runs; 0 is never
 
 	users map[string]bool // who may, if Access is AllowedUsers
@@ -129,6 +142,7 @@ type Fallback struct {
 type Upstream struct {
 	Target     string // name of the model or provider
 	Instance   string
+	Key        uint64 // lb.Candidate.Key of the candidate
 	Model      string // the name that is asked for
 	Address    Address
 	Header     string        // name of the header that takes the credential, "" for none

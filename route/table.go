@@ -17,8 +17,6 @@ type Table struct {
 	status  atomic.Pointer[Status]
 
 	reloading sync.Mutex
-	served    []byte    // the text that the snapshot was built from
-	problems  []Problem // of it
 }
 
 // Status is how the last Reload ended.
@@ -57,9 +55,9 @@ func (t *Table) Reload() (changed bool, problems []Problem, err error) {
 		return false, nil, err
 	}
 	serving := t.Load()
-	if serving != nil && bytes.Equal(data, t.served) {
-		status.Problems = t.problems
-		return false, t.problems, nil
+	if serving != nil && bytes.Equal(data, serving.text) {
+		status.Problems = serving.problems
+		return false, serving.problems, nil
 	}
 	next, problems := Load(t.path, data, t.options)
 	status.Problems = problems
@@ -72,7 +70,6 @@ func (t *Table) Reload() (changed bool, problems []Problem, err error) {
 		next.Generation = serving.Generation + 1
 	}
 	t.current.Store(next)
-	t.served, t.problems = data, problems
 	t.options.Fleet.Adopt(next.engines, next.names()...)
 	if t.options.OnSwap != nil {
 		t.options.OnSwap(next)

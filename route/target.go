@@ -1,7 +1,6 @@
 package route
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,13 +15,6 @@ func (b *builder) asks(t *TargetEntry) string {
 		return m.served()
 	}
 	return is.asks
-}
-
-// called returns what policies call the model of a target: by its overridden name if it has one, else by the name that
-// the file gives the model, whatever its engines know it by.
-func (*builder) called(t *TargetEntry) string {
-	is := t.identity()
-	return cmp.Or(is.asks, is.name)
 }
 
 // key returns the identity of a target for lb.CandidateKey. It depends on nothing but what the target says, so that
@@ -77,21 +69,33 @@ func (b *builder) candidates(t *TargetEntry) ([]lb.Candidate, []Upstream) {
 		if a.BasePath = base; base == "" {
 			a.BasePath = defaultBase
 		}
-		candidates = append(candidates, lb.Candidate{Instance: in.Name, Model: b.called(t),
-			Key: lb.CandidateKey(is.key(), in.Name), Limit: e.limit, Engine: e.Engine})
-		ups = append(ups, Upstream{Target: m.Name, Instance: in.Name, Model: b.asks(t), Address: a})
+		key := lb.CandidateKey(is.key(), in.Name)
+		candidates = append(candidates, lb.Candidate{Instance: in.Name, Model: t.Called(), Key: key, Limit: e.limit,
+			Engine: e.Engine})
+		ups = append(ups, Upstream{Target: m.Name, Instance: in.Name, Key: key, Model: b.asks(t), Address: a})
 	}
 	return candidates, ups
 }
 
 // provided returns the candidate of a target that names a provider.
 func (b *builder) provided(is target, p *ProviderEntry) ([]lb.Candidate, []Upstream) {
-	a, base, err := parseURL(p.Endpoint)
-	if err != nil {
+	up, id := b.reach(p)
+	if id == "" {
 		return nil, nil
 	}
-	e := b.engine(identity(a, base))
-	up := Upstream{Target: p.Name, Instance: p.Name, Model: is.asks, Address: a}
+	e := b.engine(id)
+	up.Key, up.Model = lb.CandidateKey(is.key(), p.Name), is.asks
+	return []lb.Candidate{{Instance: p.Name, Model: is.asks, Key: up.Key, Limit: e.limit, Exempt: true,
+		Engine: e.Engine}}, []Upstream{up}
+}
+
+// reach returns how a provider is reached, and what it is known by: "" if its endpoint is no URL, as Parse has told.
+func (b *builder) reach(p *ProviderEntry) (up Upstream, id string) {
+	a, base, err := parseURL(p.Endpoint)
+	if err != nil {
+		return up, ""
+	}
+	up = Upstream{Target: p.Name, Instance: p.Name, Address: a}
 	switch {
 	case p.Type == "typesafe" || p.Type == "systemone":
 		up.Address.BasePath = base + "/v1" // their contract: POST {endpoint}/v1/systemone
@@ -107,6 +111,5 @@ func (b *builder) provided(is target, p *ProviderEntry) ([]lb.Candidate, []Upstr
 			up.Header, up.Credential = "Authorization", secret.New("Bearer "+token.Reveal())
 		}
 	}
-	return []lb.Candidate{{Instance: p.Name, Model: is.asks, Key: lb.CandidateKey(is.key(), p.Name), Limit: e.limit,
-		Exempt: true, Engine: e.Engine}}, []Upstream{up}
+	return up, identity(a, base)
 }

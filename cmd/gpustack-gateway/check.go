@@ -64,7 +64,8 @@ func printRoutes(w io.Writer, routes []*route.Route) (unusable int) {
 	for _, r := range routes {
 		if r.Reason != "" {
 			unusable++
-			fmt.Fprintf(table, "%s\tunusable: %s\n", r.Name, r.Reason)
+			// The reason is its own last cell, so that the columns of the others stay as they are.
+			fmt.Fprintf(table, "%s\tunusable\t-\t-\t%s: %s\n", r.Name, r.Access, r.Reason)
 			continue
 		}
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", r.Name, r.By, len(r.Pool.Candidates()), len(r.Fallbacks), cmp.Or(r.Access.String(), "?"))

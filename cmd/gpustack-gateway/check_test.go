@@ -21,7 +21,7 @@ func TestCheck(t *testing.T) {
 		"a warning": {models + `{"name": "w", "targets": [{"model": "a", "weight": 1}], "policies": {"least_inflight": {}}}]}`, exitOK,
 			[]string{"stdin:3:69: routes[0].policies: warning: ", "w target_weight 1 0 authed"}},
 		"an unusable route": {models + `{"name": "m", "targets": [{"model": "a", "weight": 1}, {"model": "b"}]}, {"name": "r", "targets": [{"model": "a"}]}]}`, exitFailed,
-			[]string{"m unusable: some targets have a weight and some have not", "r round_robin 1 0 authed", "1 route cannot serve"}},
+			[]string{"m unusable - - authed: some targets have a weight and some have not (0 is none)", "r round_robin 1 0 authed", "1 route cannot serve"}},
 		"mistakes": {models + `{"name": "m", "targets": [{"model": "c"}]}, {"name": "m", "targets": [{"model": "a", "weight": -1}]}]}`, exitFailed,
 			[]string{`stdin:3:37: routes[0].targets[0].model: "c" is not a model of this file`, `stdin:3:54: routes[1].name: "m" is the name of routes[0] already`,
 				"routes[1].targets[0].weight: -1 is less than 0", "cannot be used: 3 problems"}},

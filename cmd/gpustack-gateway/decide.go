@@ -5,6 +5,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/gpustack/gpustack-gateway/gateway/admin"
 	"github.com/gpustack/gpustack-gateway/internal/metrics"
 	"github.com/gpustack/gpustack-gateway/internal/systemone"
 	"github.com/gpustack/gpustack-gateway/plugins/decisionservice"
@@ -46,4 +47,17 @@ func openCircuits(c *systemone.Client) map[string]bool {
 		open[s.Service] = open[s.Service] || s.Circuit == systemone.Open
 	}
 	return open
+}
+
+// circuits tells what is known of the decision services that were asked.
+func circuits(c *systemone.Client) []admin.Circuit {
+	var list []admin.Circuit
+	for _, s := range c.States() {
+		circuit := admin.Circuit{Provider: s.Service, State: string(s.Circuit), Failures: s.Failures}
+		if !s.Until.IsZero() {
+			circuit.Until = &s.Until
+		}
+		list = append(list, circuit)
+	}
+	return list
 }

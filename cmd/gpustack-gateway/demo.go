@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,12 +11,13 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/gpustack/gpustack-gateway/internal/apikey"
 	"github.com/gpustack/gpustack-gateway/internal/sim"
 )
 
 type demoCommand struct {
-	Listen      string `help:"Address for clients." default:"127.0.0.1:8080" placeholder:"ADDRESS"`
-	AdminListen string `help:"Address for operators." default:"127.0.0.1:9090" placeholder:"ADDRESS"`
+	Listen      string `help:"Address for clients. By default 127.0.0.1:8080, or any free port if that is taken." placeholder:"ADDRESS"`
+	AdminListen string `help:"Address for operators. By default 127.0.0.1:9090, or any free port if that is taken." placeholder:"ADDRESS"`
 	logFlags
 }
 
@@ -48,13 +48,13 @@ func (c *demoCommand) Run(ctx context.Context, p *process) error {
 	log, flush := c.logger(p.stdout)
 	defer flush()
 	settings := settings{
-		routes: routes, lookupEnv: func(name string) (string, bool) { return demoKey, name == "DEMO_DECISION_KEY" },
+		routes: routes, lookupEnv: os.LookupEnv,
 		drain: 10 * time.Second, log: log, report: p.stderr,
 	}
-	if settings.data, err = demoListen(ctx, "--listen", c.Listen); err != nil {
+	if settings.data, err = demoListen(ctx, "--listen", c.Listen, "127.0.0.1:8080"); err != nil {
 		return err
 	}
-	if settings.admin, err = demoListen(ctx, "--admin-listen", c.AdminListen); err != nil {
+	if settings.admin, err = demoListen(ctx, "--admin-listen", c.AdminListen, "127.0.0.1:9090"); err != nil {
 		_ = settings.data.Close()
 		return err
 	}
@@ -65,7 +65,7 @@ func (c *demoCommand) Run(ctx context.Context, p *process) error {
 	}
 	started := p.started
 	p.started = func(a addresses) {
-		demoText.Execute(p.stdout, map[string]string{"Data": a.data, "Admin": a.admin, "Key": demoKey, "Routes": routes}) //nolint:errcheck,gosec // to a terminal
+		demoText.Execute(p.stdout, map[string]string{"Data": callable(a.data), "Admin": callable(a.admin), "Key": demoKey, "Routes": routes}) //nolint:errcheck,gosec // to a terminal
 		if started != nil {
 			started(a)
 		}
@@ -73,14 +73,16 @@ func (c *demoCommand) Run(ctx context.Context, p *process) error {
 	return s.run(ctx, p)
 }
 
-// demoListen listens on an address, and knows what to do if somebody else does so already.
-func demoListen(ctx context.Context, flag, address string) (net.Listener, error) {
-	var listen net.ListenConfig
-	ln, err := listen.Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("%w\nAnother address can be given with %s, for example %s 127.0.0.1:0 for any free port.", err, flag, flag)
+// demoListen listens on an address if one was asked for, else on the usual one, or on any port if that is taken: a demo
+// should start.
+func demoListen(ctx context.Context, flag, asked, usual string) (net.Listener, error) {
+	if asked != "" {
+		return listen(ctx, asked, flag)
 	}
-	return ln, nil
+	if ln, err := listen(ctx, usual, flag); err == nil {
+		return ln, nil
+	}
+	return listen(ctx, "127.0.0.1:0", flag)
 }
 
 // surroundings are what the demo simulates.
@@ -127,7 +129,7 @@ func (s *surroundings) routes() []byte {
 	var b bytes.Buffer
 	err := demoRoutes.Execute(&b, map[string]string{
 		"Small1": strconv.Quote(s.small[0].URL()), "Small2": strconv.Quote(s.small[1].URL()),
-		"Large": strconv.Quote(s.large.URL()), "Decision": strconv.Quote(s.decision.URL()), "Digest": strconv.Quote(digest(demoKey)),
+		"Large": strconv.Quote(s.large.URL()), "Decision": strconv.Quote(s.decision.URL()), "Digest": strconv.Quote(apikey.Digest(demoKey)),
 	})
 	if err != nil {
 		panic(err) // the template is ours
@@ -147,7 +149,7 @@ var demoRoutes = template.Must(template.New("routes").Parse(`{
     { "name": "qwen3-32b", "instances": [ { "name": "qwen3-32b-1", "url": {{.Large}} } ] }
   ],
   "providers": [
-    { "name": "jev", "type": "typesafe", "endpoint": {{.Decision}}, "api_token": "${DEMO_DECISION_KEY}", "models": ["jev-latest"] }
+    { "name": "jev", "type": "typesafe", "endpoint": {{.Decision}}, "api_token": "demo", "models": ["jev-latest"] }
   ],
   "routes": [
     {
@@ -194,6 +196,7 @@ The gateway serves on http://{{.Data}}, before simulated engines. Try in another
 
   curl -s http://{{.Admin}}/api/explain -H 'Content-Type: application/json' -d '{"path": "/v1/chat/completions", "headers": {"session-id": "one"}, "body": {"model": "qwen3", "messages": [{"role": "user", "content": "Write a one-line greeting card."}]}, "call_decision_service": true}'
 
+The console is at http://{{.Admin}}/: look on, and change routes there.
 The routes file is {{.Routes}}: edit it, and what you save takes effect at once.
 Metrics are at http://{{.Admin}}/metrics. Ctrl-C ends the demo.
 

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,7 +18,9 @@ import (
 )
 
 type explainCommand struct {
-	Admin  string   `help:"The gateway's admin address, or its URL." default:"127.0.0.1:9090" env:"GPUSTACK_GATEWAY_ADMIN_LISTEN" placeholder:"URL"`
+	Admin          string `help:"The gateway's admin address, or its URL." default:"127.0.0.1:9090" env:"GPUSTACK_GATEWAY_ADMIN_LISTEN" placeholder:"URL"`
+	AdminTokenFile string `help:"File with the token of the admin address, if it asks for one." type:"path" env:"GPUSTACK_GATEWAY_ADMIN_TOKEN_FILE" placeholder:"FILE"`
+
 	Path   string   `help:"The path that a client would ask." default:"/v1/chat/completions" placeholder:"PATH"`
 	Header []string `help:"A header of the request, as NAME: VALUE. May be given more than once." short:"H" sep:"none" placeholder:"HEADER"`
 	Body   string   `help:"File with the request's body; - reads standard input." required:"" type:"path" placeholder:"FILE"`
@@ -91,6 +95,13 @@ func (c *explainCommand) ask(ctx context.Context, p *process) ([]byte, error) {
 		return nil, usagef("--admin: %q is not an address: %v", c.Admin, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if c.AdminTokenFile != "" {
+		token, err := os.ReadFile(c.AdminTokenFile)
+		if err != nil {
+			return nil, usagef("--admin-token-file: %v", err)
+		}
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -159,6 +170,10 @@ func printCandidates(w io.Writer, r *lb.Report) {
 	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "\tTARGET\tINSTANCE\tIN FLIGHT\tSTATE")
+	weighted := r.RouteBy == lb.TargetWeight.String()
+	if weighted {
+		fmt.Fprint(table, "\tSHARE")
+	}
 	for _, v := range r.Votes {
 		fmt.Fprintf(table, "\t%s", strings.ToUpper(v.Plugin))
 	}
@@ -172,11 +187,14 @@ func printCandidates(w io.Writer, r *lb.Report) {
 		if i == r.Pick {
 			mark = "->"
 		}
-		inflight := fmt.Sprint(c.InFlight)
+		inflight := strconv.FormatInt(c.InFlight, 10)
 		if c.Limit > 0 {
 			inflight += fmt.Sprintf(" of %d", c.Limit)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s", mark, c.Target, c.Instance, inflight, stateOf(c))
+		if weighted {
+			fmt.Fprintf(table, "\t%s", percent(c.Share))
+		}
 		for _, v := range c.Votes {
 			fmt.Fprintf(table, "\t%.4g: %s, +%.4g", v.Score, percent(v.Normalised), v.Contribution)
 		}

@@ -50,16 +50,18 @@ func adminURL(address string) string {
 	if strings.Contains(address, "://") {
 		return strings.TrimRight(address, "/")
 	}
+	return "http://" + callable(address)
+}
+
+// callable is the host:port at which a listener is reached from this machine: one on all addresses is so on loopback, be
+// that IPv4 or IPv6.
+func callable(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return "http://" + address
+		return address
 	}
-	ip, err := netip.ParseAddr(host)
-	switch {
-	case host == "", err == nil && ip.IsUnspecified() && ip.Is4():
-		host = "127.0.0.1"
-	case err == nil && ip.IsUnspecified():
-		host = "::1"
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return net.JoinHostPort(host, port)
 }

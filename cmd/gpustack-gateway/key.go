@@ -1,15 +1,15 @@
 package main
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/gpustack/gpustack-gateway/internal/apikey"
+	"github.com/gpustack/gpustack-gateway/internal/atomicfile"
+	"github.com/gpustack/gpustack-gateway/internal/jsonedit"
 	"github.com/gpustack/gpustack-gateway/route"
 )
 
@@ -38,10 +38,10 @@ func (c *keyCreateCommand) Run(p *process) error {
 	if err != nil {
 		return err
 	}
-	id, secret := newSecret()
-	entry := keyEntry{Name: c.Name, User: c.User, SHA256: digest(secret), ExpiresAt: expires}
+	id, secret := apikey.New()
+	entry := keyEntry{Name: c.Name, User: c.User, SHA256: apikey.Digest(secret), ExpiresAt: expires}
 	if entry.Name == "" {
-		entry.Name = c.User + "-" + id[:6]
+		entry.Name = apikey.NameFor(c.User, id)
 	}
 	text, err := json.Marshal(entry)
 	if err != nil {
@@ -63,8 +63,8 @@ func (c *keyCreateCommand) Run(p *process) error {
 
 // addToFile adds a key's entry to a routes file, unless the file would not be one afterwards.
 func addToFile(path string, entry []byte, p *process) error {
-	return editFile(path, func(data []byte) ([]byte, error) {
-		edited, err := appendKey(data, entry)
+	return atomicfile.Edit(path, func(data []byte) ([]byte, error) {
+		edited, err := jsonedit.Append(data, "api_keys", entry)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -81,21 +81,6 @@ func addToFile(path string, entry []byte, p *process) error {
 		fmt.Fprintf(p.stderr, "gpustack-gateway: no key was added to %s, which could not be used with it\n", path)
 		return nil, errReported
 	})
-}
-
-// newSecret returns a new key's secret and the public part of it. 128 random bits keep it from being guessed, which is
-// why a plain digest of it is enough in the file.
-func newSecret() (id, secret string) {
-	var random [24]byte
-	_, _ = rand.Read(random[:]) // it never fails
-	id = hex.EncodeToString(random[:8])
-	return id, "gpustack_" + id + "_" + hex.EncodeToString(random[8:])
-}
-
-// digest is the SHA-256 of a secret in hexadecimal, as the routes file holds it.
-func digest(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
 }
 
 // parseExpiry turns --expires into an RFC 3339 time, or "" for a key that does not expire.

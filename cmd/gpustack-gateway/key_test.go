@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/gpustack/gpustack-gateway/internal/apikey"
 	"time"
 )
 
@@ -42,7 +44,7 @@ func TestKeyCreatePrints(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout[strings.Index(stdout, "{"):]), &entry); err != nil {
 		t.Fatal(err)
 	}
-	if entry.User != "alice" || !strings.HasPrefix(entry.Name, "alice-") || entry.SHA256 != digest(secret[1]) || entry.ExpiresAt == "" {
+	if entry.User != "alice" || !strings.HasPrefix(entry.Name, "alice-") || entry.SHA256 != apikey.Digest(secret[1]) || entry.ExpiresAt == "" {
 		t.Errorf("entry %+v", entry)
 	}
 	if _, again, _ := command(t, "", "key", "create", "--user", "alice"); strings.Contains(again, secret[1]) {
@@ -77,7 +79,7 @@ func TestKeyCreateAddsToFile(t *testing.T) {
 	if err := json.Unmarshal(data, &file); err != nil {
 		t.Fatal(err)
 	}
-	want := keyEntry{Name: "laptop", User: "alice", SHA256: digest(secret[1])}
+	want := keyEntry{Name: "laptop", User: "alice", SHA256: apikey.Digest(secret[1])}
 	if len(file.Keys) != 2 || file.Keys[1] != want {
 		t.Errorf("keys %+v, want %+v behind the first", file.Keys, want)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -22,11 +23,31 @@ func (f logFlags) logger(w io.Writer) (log zerolog.Logger, flush func()) {
 		level = zerolog.InfoLevel // the command line accepts only levels that parse
 	}
 	if f.LogFormat == "console" { // a person looks on
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05.000"}
-		return zerolog.New(w).Level(level).With().Timestamp().Logger(), func() {}
+		w = zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05.000", NoColor: !terminal(w)}
+		return zerolog.New(w).Level(level).Hook(stamp{}), func() {}
 	}
 	lines := newLogWriter(w)
-	return zerolog.New(lines).Level(level).With().Timestamp().Logger(), lines.flush
+	return zerolog.New(lines).Level(level).Hook(stamp{}), lines.flush
+}
+
+// terminal reports whether what is written is shown to somebody.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// stamp puts the time into a line, to the millisecond. The logger's own is to the second, unless a variable of its package
+// is changed for everybody.
+type stamp struct{}
+
+// Run implements zerolog.Hook.
+func (stamp) Run(e *zerolog.Event, _ zerolog.Level, _ string) {
+	var text [len("2006-01-02T15:04:05.000Z")]byte
+	e.Bytes(zerolog.TimestampFieldName, time.Now().UTC().AppendFormat(text[:0], "2006-01-02T15:04:05.000Z"))
 }
 
 // What a log holds back at most. A line of its own for each request would be a system call for each, which is a tenth of

@@ -49,7 +49,8 @@ type addresses struct{ data, admin string }
 
 // commands is the command line; a command is a type with a Run method in a file of its own.
 type commands struct {
-	Help helpFlag `short:"h" help:"Show help and exit."`
+	Help        helpFlag    `short:"h" help:"Show help and exit."`
+	ShowVersion versionFlag `name:"version" help:"Print the version and exit."`
 
 	Serve    serveCommand    `cmd:"" help:"Run the gateway."`
 	Check    checkCommand    `cmd:"" help:"Check a routes file and show how each route balances."`
@@ -68,6 +69,7 @@ func run(ctx context.Context, args []string, p *process) int {
 		kong.Name("gpustack-gateway"),
 		kong.Description("A reverse proxy for language model traffic: one name in, the right instance, the answer streamed back."),
 		kong.NoDefaultHelp(),
+		kong.ValueFormatter(describeFlag),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.Writers(p.stdout, p.stderr),
 		kong.BindTo(ctx, (*context.Context)(nil)),
@@ -81,7 +83,7 @@ func run(ctx context.Context, args []string, p *process) int {
 	}
 	command, err := parser.Parse(args)
 	switch {
-	case errors.Is(err, errHelpShown):
+	case errors.Is(err, errShown):
 		return exitOK
 	case err != nil:
 		fmt.Fprintf(p.stderr, "gpustack-gateway: %v\nRun \"gpustack-gateway --help\" for the commands, or add --help to one for its flags.\n", err)
@@ -118,14 +120,23 @@ func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(fo
 // process.
 type helpFlag bool
 
-var errHelpShown = errors.New("help was shown")
+var errShown = errors.New("what was asked for has been shown")
+
+// describeFlag is a flag's help, with what holds if it is not given.
+func describeFlag(v *kong.Value) string {
+	text := kong.DefaultHelpValueFormatter(v)
+	if v.HasDefault && v.Default != "" && !v.IsBool() {
+		text += " Default: " + v.Default + "."
+	}
+	return text
+}
 
 // BeforeReset is called by kong before it looks at required flags and arguments.
 func (helpFlag) BeforeReset(c *kong.Context) error {
 	if err := c.PrintUsage(false); err != nil {
 		return err
 	}
-	return errHelpShown
+	return errShown
 }
 
 // IgnoreDefault tells kong that the flag does something only when it is given.

@@ -16,6 +16,7 @@ import (
 	"github.com/gpustack/gpustack-gateway/internal/filewatch"
 	"github.com/gpustack/gpustack-gateway/internal/metrics"
 	"github.com/gpustack/gpustack-gateway/internal/systemone"
+	"github.com/gpustack/gpustack-gateway/internal/tracing"
 	"github.com/gpustack/gpustack-gateway/internal/upstream"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/plugins/builtin"
@@ -27,6 +28,7 @@ type settings struct {
 	routes      string // path of the routes file
 	lookupEnv   func(string) (string, bool)
 	data, admin net.Listener // closed by the service
+	adminToken  string       // path of the file with it; "" is none
 	certificate *certificate // nil: plain HTTP
 	grace       time.Duration
 	drain       time.Duration
@@ -38,11 +40,14 @@ type settings struct {
 type service struct {
 	settings
 	metrics  *metrics.Metrics
+	tracer   *tracing.Tracer
 	decide   *systemone.Client
 	fleet    *lb.Fleet
 	probes   *probes
 	table    *route.Table
 	upstream *upstream.Client
+	recent   *admin.Recent
+	token    *admin.Token // nil: none
 	gateway  *gateway.Gateway
 	operator *http.Server
 }
@@ -50,17 +55,23 @@ type service struct {
 // newService builds a gateway and loads its routes. With a routes file that cannot be used it reports every problem and
 // returns errReported.
 func newService(c settings) (*service, error) {
-	s := &service{settings: c, metrics: metrics.New(buildVersion()), upstream: upstream.NewClient(nil), fleet: lb.NewFleet(rand.Uint64)}
+	s := &service{settings: c, recent: admin.NewRecent(), metrics: metrics.New(buildVersion()), upstream: upstream.NewClient(nil), fleet: lb.NewFleet(rand.Uint64)}
 	s.decide = newDecisionClient(s.metrics, c.log)
 	s.probes = newProbes(c.log)
 	s.table = route.NewTable(c.routes, route.Options{
-		Kinds:     builtin.All(asker{s.decide}),
+		Kinds:     builtin.All(asker{s.decide}, s.metrics.Moved),
 		Fleet:     s.fleet,
 		Rand:      rand.Uint64,
 		LookupEnv: c.lookupEnv,
 		OnSwap:    s.retain,
 	})
-	err := s.load()
+	err := s.openToken()
+	if err == nil {
+		err = s.load()
+	}
+	if err == nil {
+		err = s.openTracer()
+	}
 	if err == nil {
 		s.gateway, err = s.newGateway()
 	}
@@ -72,13 +83,45 @@ func newService(c settings) (*service, error) {
 	}
 	s.metrics.Add(&admin.Live{Table: s.table, Fleet: s.fleet, Active: s.gateway.Active, Clients: s.gateway.Clients,
 		Circuits: func() map[string]bool { return openCircuits(s.decide) }})
-	s.operator = &http.Server{
-		Handler: admin.New(admin.Config{Ready: func() bool { return !s.gateway.Draining() }, Table: s.table,
-			Metrics: s.metrics.Handler()}),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-	}
+	s.operator = admin.Server(s.newAdmin())
 	return s, nil
+}
+
+// openTracer makes requests be traced if the environment names a collector.
+func (s *service) openTracer() (err error) {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
+		if endpoint, ok := s.lookupEnv(name); ok && endpoint != "" {
+			s.tracer, err = tracing.New(context.Background(), buildVersion())
+			return err
+		}
+	}
+	return nil
+}
+
+// closeTracer sends the spans that are still held, if the collector takes them soon.
+func (s *service) closeTracer() {
+	if s.tracer == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.tracer.Close(ctx); err != nil {
+		s.log.Warn().Err(err).Msg("the last spans could not be sent")
+	}
+}
+
+// openToken reads the token of the admin address, which it may do without on loopback only.
+func (s *service) openToken() (err error) {
+	if s.adminToken != "" {
+		if s.token, err = admin.OpenToken(s.adminToken); err != nil {
+			return fmt.Errorf("cannot use the admin token: %w", err)
+		}
+		return nil
+	}
+	if s.admin != nil && !admin.Loopback(s.admin.Addr()) {
+		return usagef("the admin address %s can be reached from other machines, so it has to ask for a token: --admin-token-file FILE", s.admin.Addr())
+	}
+	return nil
 }
 
 // load reads the routes file for the first time, where every problem of the file is a reason not to start.
@@ -100,9 +143,9 @@ func (s *service) load() error {
 }
 
 func (s *service) newGateway() (*gateway.Gateway, error) {
-	c := gateway.Config{Table: s.table, Log: s.log, Rand: rand.Uint64, Metrics: s.metrics, Upstream: s.upstream}
+	c := gateway.Config{Table: s.table, Log: s.log, Rand: rand.Uint64, Metrics: s.metrics, Tracer: s.tracer, Upstream: s.upstream, Observe: s.recent.Observe}
 	if s.certificate != nil {
-		if err := s.certificate.load(); err != nil {
+		if _, err := s.certificate.load(); err != nil {
 			return nil, fmt.Errorf("cannot use the certificate: %w", err)
 		}
 		c.TLS = s.certificate.config()
@@ -110,14 +153,24 @@ func (s *service) newGateway() (*gateway.Gateway, error) {
 	return gateway.New(c)
 }
 
+func (s *service) newAdmin() http.Handler {
+	return admin.New(admin.Config{
+		Ready: func() bool { return !s.gateway.Draining() },
+		Table: s.table, Fleet: s.fleet, Metrics: s.metrics.Handler(), Log: s.log, Version: buildVersion(),
+		Active: s.gateway.Active, Clients: s.gateway.Clients,
+		Circuits: func() []admin.Circuit { return circuits(s.decide) },
+		Recent:   s.recent,
+		Token:    s.token,
+		Check:    func(text []byte) (*route.Snapshot, []route.Problem) { return build(s.routes, text, s.lookupEnv) },
+		Schema:   route.Schema(builtin.All(nil)),
+		Reload:   func() { s.reload("admin") },
+	})
+}
+
 // retain closes the connections to addresses that a new snapshot no longer knows, drops the series of routes that are gone,
 // and has the engines asked that it wants asked.
 func (s *service) retain(snapshot *route.Snapshot) {
-	routes := make(map[string]bool)
-	for _, r := range snapshot.Routes() {
-		routes[r.Name] = true
-	}
-	s.metrics.Retain(routes)
+	s.metrics.Retain(admin.Places(snapshot), snapshot.Users())
 	s.probes.set(snapshot.Checks())
 	known := make(map[upstream.Addr]bool)
 	for _, a := range snapshot.Addresses() {
@@ -135,6 +188,10 @@ func (s *service) run(ctx context.Context, p *process) error {
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
 	changed := filewatch.Watch(watching, s.routes)
+	var renewed <-chan struct{}
+	if s.certificate != nil {
+		renewed = filewatch.Watch(watching, s.certificate.certFile)
+	}
 
 	s.log.Info().Str("version", buildVersion()).Stringer("listen", s.data.Addr()).Stringer("admin", s.admin.Addr()).
 		Bool("tls", s.certificate != nil).Int("routes", len(s.table.Load().Routes())).Msg("serving")
@@ -152,9 +209,11 @@ func (s *service) run(ctx context.Context, p *process) error {
 			return fmt.Errorf("cannot serve any more: %w", err)
 		case <-p.reload:
 			s.reload("signal")
-			s.reloadCertificate()
+			s.reloadSecrets()
 		case <-changed:
 			s.reload("file")
+		case <-renewed:
+			s.reloadCertificate()
 		}
 	}
 }
@@ -169,6 +228,7 @@ func (s *service) stop() {
 	s.upstream.Close()
 	s.decide.Close()
 	s.probes.prober.Close()
+	s.closeTracer()
 	_ = s.operator.Close() // health checks may be cut off
 	s.log.Info().Int("cut", cut).Msg("stopped")
 }
@@ -188,6 +248,10 @@ func (s *service) reload(cause string) {
 		s.metrics.Reload(s.table.Load().Generation, false, time.Now())
 		s.logProblems(problems)
 		s.log.Error().Str("cause", cause).Int("problems", len(problems)).Msg("routes file refused, the last good one keeps serving")
+	case !changed:
+		if cause == "signal" {
+			s.log.Info().Str("cause", cause).Msg("routes file is as it was")
+		}
 	case changed:
 		s.logProblems(problems)
 		snapshot := s.table.Load()
@@ -196,12 +260,25 @@ func (s *service) reload(cause string) {
 	}
 }
 
+// reloadSecrets reads the certificate and the admin token again.
+func (s *service) reloadSecrets() {
+	s.reloadCertificate()
+	if s.token != nil {
+		if err := s.token.Reload(); err != nil {
+			s.log.Error().Err(err).Msg("admin token cannot be used, the last good one stays")
+		}
+	}
+}
+
 func (s *service) reloadCertificate() {
 	if s.certificate == nil {
 		return
 	}
-	if err := s.certificate.load(); err != nil {
+	switch changed, err := s.certificate.load(); {
+	case err != nil:
 		s.log.Error().Err(err).Msg("certificate cannot be used, the last good one stays")
+	case changed:
+		s.log.Info().Msg("certificate loaded")
 	}
 }
 

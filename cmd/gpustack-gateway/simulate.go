@@ -10,8 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/gpustack/gpustack-gateway/lb"
-	"github.com/gpustack/gpustack-gateway/plugins/sessionaffinity"
+	"github.com/gpustack/gpustack-gateway/internal/simulate"
 	"github.com/gpustack/gpustack-gateway/route"
 )
 
@@ -21,13 +20,6 @@ type simulateCommand struct {
 	Fleet  string `help:"Simulate a fleet instead: a scenario file, {} for the defaults; - reads standard input." type:"path" placeholder:"FILE"`
 	SVG    string `name:"svg" help:"Draw the fleet's results as well, into this directory." type:"path" placeholder:"DIR"`
 }
-
-// How far the table goes.
-const (
-	shownInflight = 4      // columns: the owner's requests in flight, from 0
-	shownUpTo     = 5      // rows: candidates, from 2; more rows if the route has more
-	lookedUpTo    = 10_000 // the number in flight up to which a move is looked for
-)
 
 // Help is shown below the command's usage.
 func (*simulateCommand) Help() string {
@@ -72,57 +64,33 @@ func (c *simulateCommand) Run(ctx context.Context, p *process) error {
 
 // printShifts prints what the votes of a route make of a session, by the number of candidates.
 func printShifts(w io.Writer, r *route.Route) error {
-	if r.Reason != "" {
-		return fmt.Errorf("route %q cannot serve: %s", r.Name, r.Reason)
+	t, err := simulate.Run(r, nil)
+	if err != nil {
+		return err
 	}
-	if r.By != lb.Policy {
-		return fmt.Errorf("route %q balances by %s, so no policies vote", r.Name, r.By)
+	var weights []string
+	for _, v := range t.Votes {
+		weights = append(weights, v.Plugin+" "+strconv.FormatFloat(v.Weight, 'g', -1, 64))
 	}
-	votes, weights, sticky := simulated(r.Pool.Votes())
-	if !sticky {
-		return fmt.Errorf("route %q has no %s policy, so no session has an owner", r.Name, sessionaffinity.Name)
-	}
-	own := len(r.Pool.Candidates())
-	fmt.Fprintf(w, "Route %q: %s; %s\n\n", r.Name, weights, counted(own, "candidate"))
+	fmt.Fprintf(w, "Route %q: %s; %s\n\n", t.Route, strings.Join(weights, ", "), counted(t.Candidates, "candidate"))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "CANDIDATES")
-	for x := range shownInflight + 1 {
+	for x := range simulate.MostInflight + 1 {
 		fmt.Fprintf(table, "\t%d IN FLIGHT", x)
 	}
 	fmt.Fprintln(table, "\tMOVES AT")
-	for n := 2; n <= max(shownUpTo, own); n++ {
-		if n > shownUpTo && n != own {
-			continue
-		}
+	for _, row := range t.Rows {
 		mark := ""
-		if n == own {
+		if row.Candidates == t.Candidates {
 			mark = " (this route)"
 		}
-		fmt.Fprintf(table, "%d%s", n, mark)
-		for _, shift := range lb.Shifts(votes, nil, n, shownInflight) {
-			fmt.Fprintf(table, "\t%s", shift)
-		}
 		moves := "never"
-		if x, ok := lb.FirstFlip(votes, nil, n, lookedUpTo); ok {
-			moves = strconv.Itoa(x)
+		if row.FirstFlip != nil {
+			moves = strconv.Itoa(*row.FirstFlip)
 		}
-		fmt.Fprintf(table, "\t%s\n", moves)
+		fmt.Fprintf(table, "%d%s\t%s\t%s\n", row.Candidates, mark, strings.Join(row.Shifts, "\t"), moves)
 	}
 	return table.Flush()
-}
-
-// simulated returns the votes with a session that needs no request, and what they weigh.
-func simulated(votes []lb.Weighted) (_ []lb.Weighted, weights string, sticky bool) {
-	var out []lb.Weighted
-	var said []string
-	for _, v := range votes {
-		if v.Name == sessionaffinity.Name {
-			v.Voter, sticky = sessionaffinity.Sample{}, true
-		}
-		out = append(out, v)
-		said = append(said, v.Name+" "+strconv.FormatFloat(v.Weight, 'g', -1, 64))
-	}
-	return out, strings.Join(said, ", "), sticky
 }
 
 // percent is a part of a whole as people read it.

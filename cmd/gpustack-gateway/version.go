@@ -14,6 +14,20 @@ func (versionCommand) Run(p *process) error {
 	return err
 }
 
+// versionFlag does the same as the command.
+type versionFlag bool
+
+// BeforeReset is called by kong before it looks at required flags and arguments.
+func (versionFlag) BeforeReset(p *process) error {
+	if err := (versionCommand{}).Run(p); err != nil {
+		return err
+	}
+	return errShown
+}
+
+// IgnoreDefault tells kong that the flag does something only when it is given.
+func (versionFlag) IgnoreDefault() {}
+
 // buildVersion is the version the linker was given, else the module's version as recorded by `go install`, else the
 // commit.
 func buildVersion() string {

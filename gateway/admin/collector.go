@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/gpustack/gpustack-gateway/internal/metrics"
 	"github.com/gpustack/gpustack-gateway/lb"
 	"github.com/gpustack/gpustack-gateway/route"
 )
@@ -27,14 +28,15 @@ var (
 	clientsDesc  = desc("client_connections", "Open connections of clients.")
 	inflightDesc = desc("inflight_requests", "Requests in flight at an engine.", "engine")
 	stateDesc    = desc("engine_state", "1 for the state that an engine is in.", "engine", "state")
-	instanceDesc = desc("instance_info", "Always 1; says which engine is behind an instance of a route.", "route", "target", "instance", "engine")
+	instanceDesc = desc("instance_info", "Always 1; says which engine is behind an instance of a route.", "route", "target", "target_instance", "engine")
 	circuitDesc  = desc("decision_circuit_open", "1 while a decision service is left alone because it has failed.", "provider")
+	waitingDesc  = desc("waiting_requests", "Requests that wait for a place at a route whose instances are full.", "route")
 	usableDesc   = desc("route_usable", "1 if a route can serve, 0 if its configuration can't.", "route", "route_by")
 )
 
 // Describe implements prometheus.Collector.
 func (l *Live) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{activeDesc, clientsDesc, inflightDesc, stateDesc, instanceDesc, circuitDesc, usableDesc} {
+	for _, d := range []*prometheus.Desc{activeDesc, clientsDesc, inflightDesc, stateDesc, instanceDesc, circuitDesc, waitingDesc, usableDesc} {
 		ch <- d
 	}
 }
@@ -57,6 +59,9 @@ func (l *Live) Collect(ch chan<- prometheus.Metric) {
 			continue
 		}
 		gauge(usableDesc, 1, r.Name, r.By.String())
+		if r.Queue.Line != nil {
+			gauge(waitingDesc, float64(r.Queue.Line.Len()), r.Name)
+		}
 		known := map[uint64]bool{} // a target may be both a candidate and a fallback target
 		for _, p := range pools(r) {
 			targets := p.Targets()
@@ -75,6 +80,24 @@ func (l *Live) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(circuitDesc, value, provider)
 	}
+}
+
+// Places returns where the requests of a snapshot may be served, as the metrics name it.
+func Places(s *route.Snapshot) map[metrics.Place]bool {
+	places := map[metrics.Place]bool{}
+	for _, r := range s.Routes() {
+		places[metrics.Place{Route: r.Name}] = true // of what is refused before anybody is chosen
+		note := func(ups []route.Upstream) {
+			for i := range ups {
+				places[metrics.Place{Route: r.Name, Target: ups[i].Target, Instance: ups[i].Instance}] = true
+			}
+		}
+		note(r.Upstreams)
+		for i := range r.Fallbacks {
+			note(r.Fallbacks[i].Upstreams)
+		}
+	}
+	return places
 }
 
 // pools returns the pools of a route: of its candidates, and of each fallback target.

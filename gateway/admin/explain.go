@@ -99,7 +99,7 @@ func (a *admin) explain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e := &explanation{}
-	if refused := e.explain(r, a.table.Load(), &q, body); refused != nil {
+	if refused := e.explain(r, a.Table.Load(), &q, body); refused != nil {
 		e.Refused = &refusal{Status: refused.Status, Code: refused.Code, Message: refused.Message}
 	}
 	write(w, http.StatusOK, e)

@@ -14,7 +14,7 @@ type dice struct {
 }
 
 func newDice(seed, client uint64, spread float64) dice {
-	return dice{rand.New(rand.NewPCG(seed, client)), spread} //nolint:gosec // a run is to repeat, not to be secret
+	return dice{rand.New(rand.NewPCG(seed, client)), spread}
 }
 
 // around returns a number of the given mean: log-normally distributed, as lengths of prompts and answers roughly are.

@@ -53,6 +53,8 @@ type options struct {
 	level  zerolog.Level
 	env    map[string]string
 	tls    bool
+	log    io.Writer
+	wrap   func(net.Listener) net.Listener
 }
 
 // Kinds sets the policy plugins; without it there are none.
@@ -64,6 +66,13 @@ func Limits(l gateway.Limits) Option { return func(o *options) { o.limits = l } 
 // Env sets variables that the routes file may name.
 func Env(env map[string]string) Option { return func(o *options) { o.env = env } }
 
+// LogTo sends the access log to a writer, as in production: nothing of lower level is written, and Log and Requests hold
+// nothing.
+func LogTo(w io.Writer) Option { return func(o *options) { o.log, o.level = w, zerolog.InfoLevel } }
+
+// Through puts something between the gateway and its listener.
+func Through(wrap func(net.Listener) net.Listener) Option { return func(o *options) { o.wrap = wrap } }
+
 // Start starts a gateway with the given routes file. It stops at the end of the test, which fails if then anything is
 // still in flight or connected.
 func Start(t testing.TB, routes string, opts ...Option) *Gateway {
@@ -73,6 +82,9 @@ func Start(t testing.TB, routes string, opts ...Option) *Gateway {
 		opt(&o)
 	}
 	g := &Gateway{t: t, File: filepath.Join(t.TempDir(), "routes.json"), log: new(lines)}
+	if o.log == nil {
+		o.log = g.log
+	}
 	g.write(routes)
 	g.Fleet = lb.NewFleet(rand.Uint64)
 	g.Upstream = upstream.NewClient(nil)
@@ -98,7 +110,7 @@ func Start(t testing.TB, routes string, opts ...Option) *Gateway {
 	var err error
 	g.Gateway, err = gateway.New(gateway.Config{
 		Table: g.Table, Rand: rand.Uint64, Metrics: g.Metrics, Upstream: g.Upstream, Limits: o.limits, TLS: server,
-		Log: zerolog.New(g.log).Level(o.level).With().Timestamp().Logger(),
+		Log: zerolog.New(o.log).Level(o.level).With().Timestamp().Logger(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -109,6 +121,9 @@ func Start(t testing.TB, routes string, opts ...Option) *Gateway {
 	}
 	g.Addr = ln.Addr().String()
 	g.URL = scheme + g.Addr
+	if o.wrap != nil {
+		ln = o.wrap(ln)
+	}
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(ln) }()
 	t.Cleanup(func() { g.stop(served) })
@@ -118,6 +133,13 @@ func Start(t testing.TB, routes string, opts ...Option) *Gateway {
 func (g *Gateway) stop(served chan error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
+	// The test has closed its connections by now. A shutdown that still finds one looks again only a tenth of a second later.
+	for range 50 {
+		if g.Clients() == 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
 	g.Shutdown(ctx, 0)
 	if err := <-served; err != nil {
 		g.t.Errorf("Serve: %v", err)

@@ -80,7 +80,7 @@ func (w *Watcher) Watch(c net.Conn, p Peer) (token uint64, err error) {
 // The kernel drops the entry by itself when the socket is closed; the token, not the descriptor, travels with the
 // event, so that a descriptor used again for another connection can't be taken for the old one.
 func register(epfd, fd int, token uint64) error {
-	ev := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(uint32(token)), Pad: int32(uint32(token >> 32))} //nolint:gosec // both halves of the token are kept
+	ev := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(uint32(token)), Pad: int32(uint32(token >> 32))}
 	return unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, fd, &ev)
 }
 
@@ -118,7 +118,7 @@ func (w *Watcher) run(wait func(func(fd uintptr) bool) error) {
 			return // the set was closed
 		}
 		for _, ev := range events[:n] {
-			w.gone(uint64(uint32(ev.Fd)) | uint64(uint32(ev.Pad))<<32) //nolint:gosec // the two halves of the token
+			w.gone(uint64(uint32(ev.Fd)) | uint64(uint32(ev.Pad))<<32)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package jsontree
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -23,12 +24,28 @@ func (p *parser) literal(v *Value, t *trail) bool {
 		return false
 	default:
 		if !number(v.Text) {
-			p.problemf(t, start, "%.40q is not JSON: no number, true, false or null, and strings are written in double quotes", v.Text)
+			p.problemf(t, start, "%s is not JSON: no number, true, false or null, and strings are written in double quotes", shownWord(v.Text))
 			return false
 		}
 		v.Kind = Number
 	}
 	return true
+}
+
+// words are what people write for something that JSON writes otherwise.
+var words = []string{"true", "false", "null", "nil", "none", "undefined", "nan", "inf", "infinity", "yes", "no", "on", "off"}
+
+// shownWord returns how a message names a word that is none of JSON: as it is if it may be meant for a number, or is one
+// of those that people write for another. Anything else may be a secret that lacks its quotes.
+func shownWord(word string) string {
+	shown := len(word) <= 20 && strings.Trim(word, "0123456789+-._eExX") == ""
+	for _, known := range words {
+		shown = shown || strings.EqualFold(known, strings.TrimLeft(word, "+-"))
+	}
+	if shown {
+		return strconv.Quote(word)
+	}
+	return "a word"
 }
 
 func wordByte(c byte) bool {
@@ -132,7 +149,11 @@ func (p *parser) escape(out []byte, t *trail) ([]byte, bool) {
 			}
 		}
 	}
-	end := min(len(p.text), start+6)
+	length := 2
+	if start+1 < len(p.text) && p.text[start+1] == 'u' {
+		length = 6
+	}
+	end := min(len(p.text), start+length) // and no more, since it may be a secret
 	p.problemf(t, start, `holds a string with the escape %q, which JSON does not know (a backslash is written \\)`, p.text[start:end])
 	return nil, false
 }

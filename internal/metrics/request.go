@@ -28,8 +28,8 @@ type Tokens struct{ Input, Output, Cached, Reasoning int64 }
 // Outcomes is one more than the largest outcome.
 const Outcomes = 8
 
-// place is where a request was served.
-type place struct{ route, target, instance string }
+// Place is where a request was served.
+type Place struct{ Route, Target, Instance string }
 
 // cell holds the series of a place, so that a request does not look each of them up by its labels.
 type cell struct {
@@ -55,8 +55,11 @@ const (
 
 var attemptResults = [...]string{"answered", "put_aside", "unreachable", "broken", "timeout", "abandoned"}
 
+// String returns the result as the metric's label has it.
+func (r AttemptResult) String() string { return attemptResults[r] }
+
 // cell returns the series of a place.
-func (m *Metrics) cell(p place) *cell {
+func (m *Metrics) cell(p Place) *cell {
 	m.mu.RLock()
 	c := m.cells[p]
 	m.mu.RUnlock()
@@ -66,33 +69,38 @@ func (m *Metrics) cell(p place) *cell {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c = m.cells[p]; c == nil {
-		c = &cell{
-			duration: m.duration.WithLabelValues(p.route, p.target),
-			first:    m.first.WithLabelValues(p.route, p.target),
-			perToken: m.perToken.WithLabelValues(p.route, p.target),
-		}
-		for i, name := range attemptResults {
-			c.attempts[i] = m.attempts.WithLabelValues(p.route, p.target, p.instance, name)
+		c = &cell{}
+		if p.Target != "" {
+			m.fill(c, p)
 		}
 		m.cells[p] = c
 	}
 	return c
 }
 
+// fill makes the series that a place has where somebody serves.
+func (m *Metrics) fill(c *cell, p Place) {
+	c.duration = m.duration.WithLabelValues(p.Route, p.Target)
+	c.first = m.first.WithLabelValues(p.Route, p.Target)
+	c.perToken = m.perToken.WithLabelValues(p.Route, p.Target)
+	for i, name := range attemptResults {
+		c.attempts[i] = m.attempts.WithLabelValues(p.Route, p.Target, p.Instance, name)
+	}
+}
+
 // Attempt counts an attempt that has ended.
 func (m *Metrics) Attempt(route, target, instance string, r AttemptResult) {
-	m.cell(place{route, target, instance}).attempts[r].Inc()
+	m.cell(Place{route, target, instance}).attempts[r].Inc()
 }
 
 // Request counts a request that has ended.
 func (m *Metrics) Request(r *Request) {
-	p := place{r.Route, r.Target, r.Instance}
-	if p.target == "" {
-		m.requests.WithLabelValues(r.Route, "", "", class(r.Status), r.OutcomeName).Inc()
-		return
-	}
+	p := Place{r.Route, r.Target, r.Instance}
 	c := m.cell(p)
 	c.request(m, p, r).Inc()
+	if p.Target == "" {
+		return
+	}
 	c.duration.Observe(r.Total.Seconds())
 	if r.Stream && r.FirstByte > 0 {
 		c.first.Observe(r.FirstByte.Seconds())
@@ -114,7 +122,7 @@ func (m *Metrics) Request(r *Request) {
 }
 
 // request returns the counter of a request's end.
-func (c *cell) request(m *Metrics, p place, r *Request) prometheus.Counter {
+func (c *cell) request(m *Metrics, p Place, r *Request) prometheus.Counter {
 	slot := 0
 	if r.Status >= 100 && r.Status <= 599 {
 		slot = r.Status / 100
@@ -123,7 +131,7 @@ func (c *cell) request(m *Metrics, p place, r *Request) prometheus.Counter {
 	if known := at.Load(); known != nil {
 		return *known
 	}
-	counter := m.requests.WithLabelValues(p.route, p.target, p.instance, class(r.Status), r.OutcomeName)
+	counter := m.requests.WithLabelValues(p.Route, p.Target, p.Instance, class(r.Status), r.OutcomeName)
 	at.Store(&counter)
 	return counter
 }
@@ -135,7 +143,23 @@ func (m *Metrics) count(r *Request) {
 		n    int64
 	}{{"input", r.Tokens.Input}, {"output", r.Tokens.Output}, {"cached", r.Tokens.Cached}, {"reasoning", r.Tokens.Reasoning}} {
 		if t.n > 0 {
+			m.know(r.User)
 			m.tokens.WithLabelValues(r.Route, r.Target, r.User, t.kind).Add(float64(t.n))
 		}
+	}
+}
+
+// know remembers a user whose tokens are counted.
+func (m *Metrics) know(user string) {
+	if user == "" {
+		return
+	}
+	m.mu.RLock()
+	known := m.users[user]
+	m.mu.RUnlock()
+	if !known {
+		m.mu.Lock()
+		m.users[user] = true
+		m.mu.Unlock()
 	}
 }

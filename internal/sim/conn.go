@@ -17,9 +17,10 @@ type conn struct {
 	nc   net.Conn
 	id   int
 	br   *bufio.Reader
-	idle atomic.Bool // between two requests
-	shut atomic.Bool // closed by this side
-	gone bool        // closed by the other side
+	idle atomic.Bool   // between two requests
+	shut atomic.Bool   // closed by this side
+	turn atomic.Uint64 // odd while a request is on: see Busy
+	gone bool          // closed by the other side
 
 	served  int // requests received
 	status  int // sent for this request, 0: none

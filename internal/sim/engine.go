@@ -123,6 +123,7 @@ func (e *Engine) exchange(c *conn, q *Request) bool {
 	x := exchange{e: e, c: c, q: q, s: &c.script}
 	x.peek()
 	e.begin(q)
+	c.begins()
 	x.s.reset()
 	c.status = 0
 	through, reusable := false, false
@@ -136,6 +137,7 @@ func (e *Engine) exchange(c *conn, q *Request) bool {
 	default:
 		through, reusable = x.answer(e.decide(b, q))
 	}
+	c.over()
 	e.end(q, c.status, through, c.gone)
 	c.untimed()
 	if through && x.b.Fault.Kind == AnswerEarly {

@@ -42,6 +42,7 @@ func (c *conn) play(q *Request, b *Behaviour) (through, reusable bool) {
 	c.status = s.status
 	c.out = s.appendHead(c.out, b, f)
 	if q.Method == http.MethodHead {
+		c.over()
 		return c.flush(), f.keep
 	}
 	return c.playBody(b, f, &pace)
@@ -85,6 +86,9 @@ func (c *conn) playBody(b *Behaviour, f framed, pace *pace) (through, reusable b
 			return false, false
 		}
 		c.out = f.append(c.out, s.piece(i))
+		if whole && i == last-1 && f.by == ContentLength {
+			c.over()
+		}
 		if s.stream && !c.flush() {
 			c.fail(b)
 			return false, false
@@ -92,6 +96,9 @@ func (c *conn) playBody(b *Behaviour, f framed, pace *pace) (through, reusable b
 	}
 	if whole && f.by == Chunked {
 		c.out = append(c.out, "0\r\n\r\n"...)
+	}
+	if whole && f.by != CloseDelimited { // else it is over when the connection is closed
+		c.over()
 	}
 	if !c.flush() || !whole {
 		c.fail(b)

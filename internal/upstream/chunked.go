@@ -40,12 +40,12 @@ func (d *dechunker) decode(buf []byte) (n, used int, done bool, err error) {
 		if d.state == chunkData {
 			m := len(buf) - used
 			if uint64(m) > d.left {
-				m = int(d.left) //nolint:gosec // smaller than m
+				m = int(d.left)
 			}
 			if n != used {
 				copy(buf[n:], buf[used:used+m])
 			}
-			n, used, d.left = n+m, used+m, d.left-uint64(m) //nolint:gosec // m is not negative
+			n, used, d.left = n+m, used+m, d.left-uint64(m)
 			if d.left == 0 {
 				d.state = chunkDataCR
 			}

@@ -148,14 +148,22 @@ type Pool struct {
 	retired bool
 }
 
-// Get returns an idle connection or makes one. With fresh it always makes one. It returns early when ctx ends. Errors
-// are *Error of stage Dial.
-func (p *Pool) Get(ctx context.Context, connect time.Duration, fresh bool) (*Conn, error) {
-	if !fresh {
-		if c := p.take(time.Now().Add(-IdleConn)); c != nil {
-			return c, nil
+// Idle returns a connection that is open, has nothing to do, and has brought nothing since it was used last; nil if there
+// is none.
+func (p *Pool) Idle() *Conn {
+	since := time.Now().Add(-IdleConn)
+	for {
+		c := p.take(since)
+		if c == nil || c.quiet() {
+			return c
 		}
+		c.close()
 	}
+}
+
+// Dial makes a connection, TLS included, within the given time (0 is no limit). It returns early when ctx ends. Errors are
+// *Error of stage Dial.
+func (p *Pool) Dial(ctx context.Context, connect time.Duration) (*Conn, error) {
 	if connect > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, connect)
@@ -173,7 +181,7 @@ func (p *Pool) dial(ctx context.Context) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{nc: tcp, tcp: tcp, pool: p}
+	c := &Conn{nc: tcp, tcp: tcp, pool: p, socket: newGlance(tcp)}
 	if p.addr.TLS {
 		config := p.client.tls.Clone()
 		config.NextProtos = []string{"http/1.1"}

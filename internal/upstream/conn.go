@@ -17,6 +17,7 @@ import (
 type Conn struct {
 	nc      net.Conn // what is read and written: the TCP connection, or TLS on it
 	tcp     net.Conn // what is closed, so that Abort never waits for TLS to say goodbye
+	socket  *glance
 	pool    *Pool
 	limits  Limits
 	aborted atomic.Bool
@@ -28,6 +29,7 @@ type Conn struct {
 	readBy    time.Time
 	writeBy   time.Time
 	firstBy   time.Time // when the first byte of the body must be there; zero after it has come, or without a limit
+	idleBy    time.Time // when the next byte of it must be there; zero unless somebody waits for it
 	idleSince time.Time
 
 	buf  []byte // from the buffer pools while a round trip is on
@@ -39,7 +41,8 @@ type Conn struct {
 	done    bool  // the body is complete
 	broken  error // what is wrong with the framing behind the piece that was returned last
 
-	vec  [4][]byte
+	one  [1]byte // what quiet reads into
+	vec  [6][]byte
 	bufs net.Buffers
 }
 
@@ -59,7 +62,7 @@ const maxWrite = 1 << 20
 // to its end (the engine refuses it early) is taken.
 func (c *Conn) RoundTrip(method string, h *fasthttp.ResponseHeader, l Limits, request ...[]byte) error {
 	c.limits, c.answered, c.done, c.keepAlive = l, false, false, true
-	c.chunks, c.broken = dechunker{}, nil
+	c.chunks, c.broken, c.idleBy = dechunker{}, nil, time.Time{}
 	sent := c.send(request)
 	if sent != nil {
 		c.keepAlive = false
@@ -86,6 +89,18 @@ func (c *Conn) send(request [][]byte) error {
 	total := 0
 	for _, p := range request {
 		total += len(p)
+	}
+	if total <= smallBuffer { // joined it is one plain write, and one record of TLS
+		if err := c.armWrite(); err != nil {
+			return err
+		}
+		c.takeBuffer() // nothing has been read into it yet
+		joined := c.buf[:0]
+		for _, p := range request {
+			joined = append(joined, p...)
+		}
+		_, err := c.nc.Write(joined)
+		return err
 	}
 	if total <= maxWrite && len(request) <= len(c.vec) {
 		if err := c.armWrite(); err != nil {
@@ -314,7 +329,7 @@ func (c *Conn) read(p []byte, t time.Time) (int, error) {
 	}
 	n, err := c.nc.Read(p)
 	if n > 0 {
-		c.answered = true
+		c.answered, c.idleBy = true, time.Time{}
 		return n, nil
 	}
 	if err == nil {
@@ -333,7 +348,10 @@ func (c *Conn) armRead(t time.Time) (limit time.Time, err error) {
 	if !c.firstBy.IsZero() {
 		limit = withSlack(c.readBy, c.firstBy, c.limits.FirstByte)
 	} else if c.limits.Idle > 0 {
-		limit = withSlack(c.readBy, time.Now().Add(c.limits.Idle), c.limits.Idle)
+		if c.idleBy.IsZero() { // else a wait goes on that was only interrupted
+			c.idleBy = time.Now().Add(c.limits.Idle)
+		}
+		limit = withSlack(c.readBy, c.idleBy, c.limits.Idle)
 	}
 	by := limit
 	if !t.IsZero() && (by.IsZero() || t.Before(by)) {
@@ -387,6 +405,24 @@ func (c *Conn) Release() {
 	}
 	c.reused = true
 	c.pool.put(c)
+}
+
+// quiet reports whether nothing has come on an idle connection: neither its end, nor bytes that nobody has asked for and
+// that would pass for the answer to the next request.
+func (c *Conn) quiet() bool {
+	if !c.socket.silent() {
+		return false
+	}
+	if c.nc == c.tcp {
+		return true
+	}
+	// TLS may have read more than it has handed out: a read that must not wait tells.
+	c.readBy = time.Unix(1, 0)
+	if c.nc.SetReadDeadline(c.readBy) != nil {
+		return false
+	}
+	_, err := c.nc.Read(c.one[:])
+	return isTimeout(err)
 }
 
 // Abort closes the connection. It may be called by any goroutine while the round trip is on; whatever waits in it

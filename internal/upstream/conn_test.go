@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,6 +42,14 @@ func peer(t *testing.T, serve func(n int, c *net.TCPConn)) Addr {
 	}()
 	t.Cleanup(func() { ln.Close(); <-done })
 	return Addr{Host: ln.Addr().String()}
+}
+
+// connect returns a connection, an idle one if there is one.
+func connect(p *Pool, limit time.Duration) (*Conn, error) {
+	if c := p.Idle(); c != nil {
+		return c, nil
+	}
+	return p.Dial(context.Background(), limit)
 }
 
 // readRequest reads one request with its body.
@@ -73,14 +83,14 @@ func client(t *testing.T) *Client {
 	return c
 }
 
-var someLimits = Limits{Connect: 5 * time.Second, FirstByte: 5 * time.Second, Idle: 5 * time.Second}
+var someLimits = Limits{FirstByte: 5 * time.Second, Idle: 5 * time.Second}
 
 const hello = "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
 
 // get takes a connection and makes the round trip up to the head.
 func get(t *testing.T, c *Client, a Addr, l Limits, h *fasthttp.ResponseHeader) (*Conn, error) {
 	t.Helper()
-	conn, err := c.Pool(a).Get(context.Background(), l.Connect, false)
+	conn, err := connect(c.Pool(a), 5*time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +134,9 @@ func TestFramings(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d", name, piece), func(t *testing.T) {
+				sent := make(chan struct{})
 				a := peer(t, func(_ int, conn *net.TCPConn) {
+					defer close(sent)
 					readRequest(t, conn)
 					if piece == 0 {
 						io.WriteString(conn, c.answer)
@@ -153,8 +165,11 @@ func TestFramings(t *testing.T) {
 					t.Fatalf("got %d bytes %.50q, error %v", len(got), got, err)
 				}
 				conn.Release()
-				if got, want := cl.Open(), int64(0); c.reusable != (got != want) {
-					t.Fatalf("%d connections are open after Release, reusable is %v", got, c.reusable)
+				<-sent // what is behind the answer may come late
+				if again := cl.Pool(a).Idle(); (again != nil) != c.reusable {
+					t.Fatalf("the connection is used again: %v, want %v", again != nil, c.reusable)
+				} else if again != nil {
+					again.Release()
 				}
 			})
 		}
@@ -162,7 +177,7 @@ func TestFramings(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	short := Limits{Connect: time.Second, FirstByte: 50 * time.Millisecond, Idle: 50 * time.Millisecond}
+	short := Limits{FirstByte: 50 * time.Millisecond, Idle: 50 * time.Millisecond}
 	for name, c := range map[string]struct {
 		answer  string
 		then    string // "close", "reset", "silence"
@@ -215,14 +230,13 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// C027: a connection that the upstream closed while it was idle is told apart from one that failed.
+// C027: a connection that the upstream closes just as it is used again is told apart from one that failed.
 func TestC027_StaleConnection(t *testing.T) {
-	closed := make(chan struct{})
 	a := peer(t, func(_ int, conn *net.TCPConn) {
 		readRequest(t, conn)
 		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+		conn.Read(make([]byte, 1)) // of the next request
 		conn.Close()
-		close(closed)
 	})
 	cl := client(t)
 	var h fasthttp.ResponseHeader
@@ -234,12 +248,74 @@ func TestC027_StaleConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Release()
-	<-closed
 	conn, err = get(t, cl, a, someLimits, &h)
 	if !IsStale(err) {
 		t.Fatalf("got %v", err)
 	}
 	conn.Release()
+}
+
+// A connection on which something has come while it was idle, its end or bytes that nobody asked for, is not used again.
+func TestIdleConnectionsAreQuiet(t *testing.T) {
+	const hi = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+	for name, c := range map[string]struct {
+		with  string // sent in one write with the answer
+		later func(net.Conn)
+		again bool // it is used again
+	}{
+		"nothing":                     {"", func(net.Conn) {}, true},
+		"its end":                     {"", func(c net.Conn) { c.Close() }, false},
+		"an answer to nothing":        {"", func(c net.Conn) { io.WriteString(c, hi) }, false},
+		"an answer behind the answer": {hi, func(net.Conn) {}, false},
+	} {
+		for _, secure := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, TLS: %v", name, secure), func(t *testing.T) {
+				answered, said := make(chan struct{}), make(chan struct{})
+				var once sync.Once
+				hs := httptest.NewUnstartedServer(nil)
+				hs.StartTLS() // for its certificate
+				hs.Close()
+				a := peer(t, func(_ int, tcp *net.TCPConn) {
+					defer tcp.Close()
+					var conn net.Conn = tcp
+					if secure {
+						conn = tls.Server(tcp, hs.TLS)
+					}
+					for r := bufio.NewReader(conn); ; {
+						req, err := http.ReadRequest(r)
+						if err != nil {
+							return
+						}
+						io.Copy(io.Discard, req.Body)
+						io.WriteString(conn, hi+c.with)
+						once.Do(func() { <-answered; c.later(conn); close(said) })
+					}
+				})
+				a.TLS = secure
+				cl := NewClient(hs.Client().Transport.(*http.Transport).TLSClientConfig.Clone())
+				defer cl.Close()
+				var h fasthttp.ResponseHeader
+				first, err := get(t, cl, a, someLimits, &h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := body(first); got != "hi" || err != nil {
+					t.Fatalf("%q, %v", got, err)
+				}
+				first.Release()
+				close(answered)
+				<-said
+				second, err := get(t, cl, a, someLimits, &h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := body(second); got != "hi" || err != nil || (first == second) != c.again {
+					t.Errorf("%q, %v, the same connection: %v", got, err, first == second)
+				}
+				second.Release()
+			})
+		}
+	}
 }
 
 // An upstream that refuses a request before it has read it to its end is heard.
@@ -251,7 +327,7 @@ func TestEarlyAnswer(t *testing.T) {
 		io.Copy(io.Discard, io.LimitReader(conn, 64<<20))
 		conn.Close()
 	})
-	conn, err := client(t).Pool(a).Get(context.Background(), time.Second, false)
+	conn, err := connect(client(t).Pool(a), time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +352,7 @@ func TestAbort(t *testing.T) {
 			close(gone)
 		})
 		cl := client(t)
-		conn, err := cl.Pool(a).Get(context.Background(), time.Second, false)
+		conn, err := connect(cl.Pool(a), time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -318,6 +394,36 @@ func TestNextBefore(t *testing.T) {
 		t.Fatalf("%q, %v", got, err)
 	}
 	conn.Release()
+}
+
+// Waits that are given up one after the other are one silence: the idle limit counts from the last byte.
+func TestNextBefore_KeepsToTheIdleLimit(t *testing.T) {
+	over := make(chan struct{})
+	defer close(over)
+	a := peer(t, func(_ int, conn *net.TCPConn) {
+		readRequest(t, conn)
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab")
+		<-over
+		conn.Close()
+	})
+	var h fasthttp.ResponseHeader
+	conn, err := get(t, client(t), a, Limits{FirstByte: time.Minute, Idle: 200 * time.Millisecond}, &h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	if p, err := conn.Next(); err != nil || string(p) != "ab" {
+		t.Fatalf("%q, %v", p, err)
+	}
+	for range 1000 { // each of them shorter than the limit
+		if _, err = conn.NextBefore(time.Now().Add(5 * time.Millisecond)); err != ErrNotYet {
+			break
+		}
+	}
+	var up *Error
+	if !errors.As(err, &up) || up.Stage != Body || !up.Timeout() {
+		t.Errorf("the silence ended with %v", err)
+	}
 }
 
 // C106: a steady body that lasts longer than any limit is not cut.
@@ -376,7 +482,7 @@ func TestC110_Dialling(t *testing.T) {
 	defer full.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := cl.Pool(Addr{Host: full.Addr().String()}).Get(ctx, time.Second, false); err == nil {
+	if _, err := cl.Pool(Addr{Host: full.Addr().String()}).Dial(ctx, time.Second); err == nil {
 		t.Fatal("a dial went on although its request was over")
 	}
 }

@@ -15,7 +15,6 @@ type Addr struct {
 
 // Limits bound the phases of a round trip. 0 turns a limit off.
 type Limits struct {
-	Connect   time.Duration // to a connection that is ready to use, TLS included
 	FirstByte time.Duration // from the request's last byte to the first byte of the answer's body
 	Idle      time.Duration // between two reads of the body after that, and between two writes of the request
 }

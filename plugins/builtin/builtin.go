@@ -9,10 +9,11 @@ import (
 )
 
 // All returns every plugin, a line each, with what they remember for the life of the process still empty. asker is how
-// decision services are asked; nil will do where configurations are only checked.
-func All(asker decisionservice.Asker) []plugins.Kind {
+// decision services are asked; nil will do where configurations are only checked. Each of moved is told the route of a
+// session that goes elsewhere than to its owner.
+func All(asker decisionservice.Asker, moved ...func(route string)) []plugins.Kind {
 	return []plugins.Kind{
-		sessionaffinity.New(),
+		sessionaffinity.New(moved...),
 		leastinflight.New(),
 		decisionservice.New(asker),
 	}

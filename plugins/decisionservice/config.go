@@ -126,7 +126,7 @@ func (c *config) checkCriteria(s *plugins.Spec) {
 			s.Problemf(at, "is empty; describe what the model is good for, or leave it out")
 		}
 		if !slices.Contains(models, name) {
-			s.Warnf(at, "%.60q is not asked for by any target of the route; they ask for %s", name, quoted(models))
+			s.Warnf(at, "%.60q is no model of the route; its models are %s", name, quoted(models))
 		}
 	}
 	if len(models) == 1 {

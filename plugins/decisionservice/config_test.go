@@ -58,7 +58,7 @@ func TestBuild_Findings(t *testing.T) {
 		{"a provider of another type", `{"provider": "chat", "model": "m", ` + criteria + `}`,
 			`0 p.provider: "chat" is of type openai; one of type typesafe or systemone is needed`, false},
 		{"a criterion for nobody", `{"provider": "any", "model": "m", "criteria": {"qwen3": "x", "qwen3-32b": "y"}}`,
-			`2 p.criteria["qwen3"]: "qwen3" is not asked for by any target of the route; they ask for "qwen3-0.6b", "qwen3-32b"`, true},
+			`2 p.criteria["qwen3"]: "qwen3" is no model of the route; its models are "qwen3-0.6b", "qwen3-32b"`, true},
 		{"an empty criterion", `{"provider": "any", "model": "m", "criteria": {"qwen3-0.6b": " "}}`,
 			`0 p.criteria["qwen3-0.6b"]: is empty; describe what the model is good for, or leave it out`, true},
 		{"a criterion that is null", `{"provider": "any", "model": "m", "criteria": {"qwen3-0.6b": null}}`,

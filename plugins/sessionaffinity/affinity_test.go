@@ -393,7 +393,8 @@ func TestOwner_PerModel(t *testing.T) {
 	// Without a verdict the load may choose the model, and whoever serves is the only owner.
 	model = ""
 	for _, owner := range owners {
-		defer w.busy(p, owner, 50)()
+		idle := w.busy(p, owner, 50)
+		defer idle()
 	}
 	only := w.serve(p, "s")
 	if o := w.memory.peek(place{"r", sessionOf([]byte("s"))}, w.now); o.n > 1 {
@@ -561,5 +562,29 @@ func TestRoster(t *testing.T) {
 	}
 	if r = r.follow(many, start).follow(nil, start); len(r.left) != absences || r.left[absences-1].key != 199 {
 		t.Errorf("%d absent ones remembered", len(r.left))
+	}
+}
+
+// Test that only a move is told: not the first request of a session, and not those that follow it to its new owner.
+func TestMovesAreTold(t *testing.T) {
+	w := newWorld(t)
+	var told []string
+	affinity := lb.Weighted{Name: Name, Weight: 1, Voter: &voter{sources: defaultKeys, memory: w.memory,
+		moved: []func(string){func(route string) { told = append(told, route) }}}}
+	p := w.load([]lb.Weighted{affinity, leastInflight(1)}, "m/a", "m/b")
+	owner := w.serve(p, "s")
+	w.serve(p, "s")
+	if len(told) != 0 {
+		t.Fatalf("told %v when nothing moved", told)
+	}
+	idle := w.busy(p, owner, 50)
+	if w.serve(p, "s") == owner {
+		t.Fatal("the session did not move")
+	}
+	w.serve(p, "s")
+	idle()
+	w.serve(p, "s")
+	if len(told) != 1 || told[0] != "r" {
+		t.Errorf("told %v", told)
 	}
 }

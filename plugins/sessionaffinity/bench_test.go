@@ -66,7 +66,8 @@ func TestPolicyPick_DoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, pick); n != 0 {
 		t.Errorf("%v allocations a pick", n)
 	}
-	defer w.busy(p, w.would(p, "s"), 9)()
+	idle := w.busy(p, w.would(p, "s"), 9)
+	defer idle()
 	pick() // moves the session
 	if w.memory.len() != 1 {
 		t.Fatal("the session didn't move")

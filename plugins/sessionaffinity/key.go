@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"strings"
 
 	"github.com/gpustack/gpustack-gateway/lb"
@@ -81,7 +81,7 @@ func parsePath(text string) ([]string, error) {
 		switch {
 		case i == len(text) || text[i] == '.':
 			if name.Len() == 0 {
-				return nil, fmt.Errorf("a member's name is empty; names are separated by single dots, and a dot within a name is written \\.")
+				return nil, errors.New("a member's name is empty; names are separated by single dots, and \\. is a dot within a name")
 			}
 			path = append(path, name.String())
 			name.Reset()

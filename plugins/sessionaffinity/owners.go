@@ -117,8 +117,9 @@ func (m *memory) peek(at place, now time.Time) owners {
 	return e.owners
 }
 
-// picked learns from a choice. See owners.after.
-func (m *memory) picked(at place, candidates []lb.Candidate, chosen int, byModel, natural bool, now time.Time) {
+// picked learns from a choice, and reports whether it moved the session: to where neither the hash nor the memory would
+// have sent it. See owners.after.
+func (m *memory) picked(at place, candidates []lb.Candidate, chosen int, byModel, natural bool, now time.Time) (moved bool) {
 	s := &m.shards[at.lo%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,6 +128,7 @@ func (m *memory) picked(at place, candidates []lb.Candidate, chosen int, byModel
 	if known && now.Sub(e.used) < rest {
 		was = e.owners
 	}
+	moved = !natural && !slices.Contains(was.keys[:was.n], candidates[chosen].Key)
 	if next := was.after(candidates, chosen, byModel, natural); next.n > 0 {
 		s.lru.Add(at, entry{next, now})
 	} else if known {
@@ -136,10 +138,11 @@ func (m *memory) picked(at place, candidates []lb.Candidate, chosen int, byModel
 	for range 2 {
 		key, oldest, ok := s.lru.GetOldest()
 		if !ok || now.Sub(oldest.used) < rest {
-			return
+			break
 		}
 		s.lru.Remove(key)
 	}
+	return moved
 }
 
 // len returns how many sessions are remembered.

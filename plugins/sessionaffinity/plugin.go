@@ -50,8 +50,8 @@ const schema = `{
 }`
 
 // New returns the kind. What it remembers of sessions it remembers for as long as the kind is used, over all routes and
-// reloads.
-func New() plugins.Kind {
+// reloads. Each of moved is told the route of a session that goes elsewhere than to its owner, and must not wait.
+func New(moved ...func(route string)) plugins.Kind {
 	m := newMemory(capacity)
 	return plugins.Kind{
 		Name:   Name,
@@ -62,7 +62,7 @@ func New() plugins.Kind {
 			if !s.Decode(&c) {
 				return nil
 			}
-			return &voter{sources: c.sources(s.Problemf), memory: m}
+			return &voter{sources: c.sources(s.Problemf), memory: m, moved: moved}
 		},
 	}
 }

@@ -2,6 +2,7 @@ package sessionaffinity
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/gpustack/gpustack-gateway/lb"
@@ -12,6 +13,7 @@ import (
 type voter struct {
 	sources []source
 	memory  *memory
+	moved   []func(route string)
 	roster  atomic.Pointer[roster] // of its route, from the first choice on
 }
 
@@ -62,7 +64,11 @@ func (v *voter) Picked(p lb.Picked) {
 		model = p.Candidates[p.Index].Model
 	}
 	natural := v.serving(&p).natural(s, p.Candidates, p.Index, model, p.Now)
-	v.memory.picked(place{p.Request.Route(), s}, p.Candidates, p.Index, p.ByModel, natural, p.Now)
+	if v.memory.picked(place{p.Request.Route(), s}, p.Candidates, p.Index, p.ByModel, natural, p.Now) {
+		for _, tell := range v.moved {
+			tell(p.Request.Route())
+		}
+	}
 }
 
 // serving returns the roster of the voter's route. Its candidates don't change: a reload makes another voter.
@@ -83,14 +89,15 @@ func (v *voter) explain(b *lb.Ballot, o owners) string {
 	if secretive(from.header) {
 		text = "session (hidden) from " + from.name
 	}
+	var moved strings.Builder
 	for _, key := range o.keys[:o.n] {
 		for i := range b.Candidates {
 			if b.Candidates[i].Key == key {
-				text += fmt.Sprintf(", moved to %q", b.Candidates[i].Instance)
+				fmt.Fprintf(&moved, ", moved to %q", b.Candidates[i].Instance)
 			}
 		}
 	}
-	return text
+	return text + moved.String()
 }
 
 // Sample is a voter that votes as a session would whose order is that of the candidates: to show what weights do

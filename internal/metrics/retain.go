@@ -1,0 +1,47 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Retain drops the series of what the configuration no longer has: places where requests may be served, and users. Were
+// they kept, a configuration that changes names now and then would make series for ever.
+func (m *Metrics) Retain(places map[Place]bool, users map[string]bool) {
+	routes, targets, instances := map[string]bool{"": true}, map[Place]bool{}, map[Place]bool{}
+	for p := range places {
+		routes[p.Route] = true
+		targets[Place{Route: p.Route, Target: p.Target}] = true
+		instances[Place{Target: p.Target, Instance: p.Instance}] = true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for p := range m.cells {
+		if places[p] || p == (Place{}) {
+			continue
+		}
+		delete(m.cells, p)
+		drop(prometheus.Labels{"route": p.Route, "target": p.Target, "target_instance": p.Instance}, m.requests, m.attempts)
+		if !instances[Place{Target: p.Target, Instance: p.Instance}] {
+			drop(prometheus.Labels{"target": p.Target, "target_instance": p.Instance}, m.ejections)
+		}
+		if !targets[Place{Route: p.Route, Target: p.Target}] {
+			drop(prometheus.Labels{"route": p.Route, "target": p.Target}, m.duration, m.first, m.perToken, m.tokens, m.fallbacks)
+		}
+		if !routes[p.Route] {
+			drop(prometheus.Labels{"route": p.Route}, m.requests, m.decided, m.waits, m.moves)
+		}
+	}
+	for user := range m.users {
+		if !users[user] {
+			delete(m.users, user)
+			drop(prometheus.Labels{"user": user}, m.tokens)
+		}
+	}
+}
+
+// drop deletes the series with all of the labels.
+func drop(labels prometheus.Labels, of ...interface {
+	DeletePartialMatch(labels prometheus.Labels) int
+}) {
+	for _, v := range of {
+		v.DeletePartialMatch(labels)
+	}
+}
