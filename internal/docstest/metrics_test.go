@@ -40,8 +40,8 @@ var (
 	suffix   = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// What Prometheus adds to each series, and what it makes of a label of ours that it has a use for itself.
-var scraped = []string{"job", "instance", "le", "exported_instance"}
+// What Prometheus adds to each series.
+var scraped = []string{"job", "instance", "le"}
 
 // checkQuery checks that a query names metrics and labels that there are, and returns the metrics.
 func checkQuery(t *testing.T, at, query string, all map[string]metric) (used []string) {

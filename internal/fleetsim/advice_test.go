@@ -3,6 +3,7 @@ package fleetsim
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -55,6 +56,38 @@ func TestWeightThatMoves(t *testing.T) {
 	}
 	if moved < 100 {
 		t.Errorf("%d cases only", moved)
+	}
+}
+
+// The table of docs/scaling.md: the smallest number of requests at a session's owner that moves the session, among 64
+// instances, by what the others have in flight and what the next in the session's order has. 0 is none up to 60.
+func TestTableOfScaling(t *testing.T) {
+	const n, never = 64, 60
+	order := rank(t, n)
+	for _, row := range []struct {
+		others, next          int
+		eighth, quarter, half int
+	}{
+		{0, 0, 0, 0, 1},
+		{2, 0, 3, 1, 1},
+		{2, 1, 0, 5, 3},
+		{2, 2, 0, 0, 5},
+		{5, 0, 1, 1, 1},
+		{5, 1, 6, 3, 2},
+		{5, 2, 0, 6, 4},
+		{5, 3, 0, 11, 6},
+		{5, 5, 0, 0, 11},
+	} {
+		for weight, want := range map[float64]int{n / 8: row.eighth, n / 4: row.quarter, n / 2: row.half} {
+			moves := func(x int) bool {
+				loads := slices.Repeat([]int{row.others}, n)
+				loads[order[0]], loads[order[1]] = x, row.next
+				return chosen(t, n, weight, loads) != order[0]
+			}
+			if (want == 0 && moves(never)) || (want > 0 && (!moves(want) || moves(want-1))) {
+				t.Errorf("others %d, next %d, weight %v: does not move at %d", row.others, row.next, weight, want)
+			}
+		}
 	}
 }
 

@@ -147,9 +147,9 @@ func colour(s int) string { return colours[s%len(colours)] }
 // stroke returns how the line of a series looks: with all colours used up, dashed.
 func stroke(s int) string {
 	if s >= len(colours) {
-		return fmt.Sprintf(`stroke=%q stroke-dasharray="6 3"`, colour(s))
+		return `stroke="` + colour(s) + `" stroke-dasharray="6 3"`
 	}
-	return fmt.Sprintf(`stroke=%q`, colour(s))
+	return `stroke="` + colour(s) + `"`
 }
 
 // mark draws the mark of a series at a place.

@@ -1,6 +1,7 @@
 package fleetsim
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -151,15 +152,15 @@ func (g *gateway) serve(now float64) {
 func (g *gateway) pick(r *request, now float64) bool {
 	g.request.Reset()
 	g.request.Header = r
-	switch err := g.pool.Pick(&g.request, &r.lease, clock(now)); err {
-	case nil:
-		g.run.engines[r.lease.Index()].add(r, now)
-		return true
-	case lb.ErrFull:
+	err := g.pool.Pick(&g.request, &r.lease, clock(now))
+	if errors.Is(err, lb.ErrFull) {
 		return false
-	default:
+	}
+	if err != nil {
 		panic(err) // no instance ever fails
 	}
+	g.run.engines[r.lease.Index()].add(r, now)
+	return true
 }
 
 // end gives the request's place back.

@@ -120,28 +120,31 @@ func (s *Strategy) load(n int) float64 {
 
 // title is what the strategy is called.
 func (s *Strategy) title() string {
-	if s.Name != "" {
-		return s.Name
-	}
-	var title string
-	switch {
-	case s.By == "round_robin":
-		title = "round robin"
-	case s.By == "target_weight":
-		title = "target weight"
-	case s.Affinity == nil:
-		title = "least in-flight"
-	case s.Load == nil && s.LoadPer == nil:
-		title = "affinity"
-	case s.LoadPer != nil:
-		title = "both " + perInstance(*s.LoadPer / *s.Affinity) + ":1"
-	default:
-		title = "both " + short(*s.Load / *s.Affinity) + ":1"
-	}
-	if s.MaxInflight > 0 {
-		title += fmt.Sprintf(", cap %d", s.MaxInflight)
+	title := s.Name
+	if title == "" {
+		title = s.kind()
+		if s.MaxInflight > 0 {
+			title += fmt.Sprintf(", cap %d", s.MaxInflight)
+		}
 	}
 	return title
+}
+
+// kind tells the ways of balancing apart. Weights of both policies are least_inflight's : session_affinity's.
+func (s *Strategy) kind() string {
+	switch {
+	case s.By == "round_robin":
+		return "round robin"
+	case s.By == "target_weight":
+		return "target weight"
+	case s.Affinity == nil:
+		return "least in-flight"
+	case s.LoadPer != nil:
+		return "both " + perInstance(*s.LoadPer / *s.Affinity) + ":1"
+	case s.Load != nil:
+		return "both " + short(*s.Load / *s.Affinity) + ":1"
+	}
+	return "affinity"
 }
 
 // perInstance writes a multiple of the number of instances: "N/2", "3N/8", "2N", "0.3N".
