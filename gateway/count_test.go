@@ -22,9 +22,9 @@ func TestAttemptsAreCountedByTheirOwnResult(t *testing.T) {
 	w := httptest.NewRecorder()
 	g.Metrics.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	for _, want := range []string{
-		`attempts_total{instance="m-1",result="answered",route="m",target="m"} 0`,
-		`attempts_total{instance="m-2",result="answered",route="m",target="m"} 4`,
-		`attempts_total{instance="m-2",result="unreachable",route="m",target="m"} 0`,
+		`attempts_total{result="answered",route="m",target="m",target_instance="m-1"} 0`,
+		`attempts_total{result="answered",route="m",target="m",target_instance="m-2"} 4`,
+		`attempts_total{result="unreachable",route="m",target="m",target_instance="m-2"} 0`,
 	} {
 		if !strings.Contains(w.Body.String(), want+"\n") {
 			t.Errorf("the metrics lack %s", want)

@@ -2,19 +2,42 @@ package gateway
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"math"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/gpustack/gpustack-gateway/openai"
+	"github.com/gpustack/gpustack-gateway/route"
 )
 
 // What happens before a request is whole: its size, a client that asks whether it should send its body, and what can't
 // be read at all.
 
+// strangersBody is how much is read of a request that nobody known sends, in bytes. The HTTP server takes the memory for a
+// body when it is announced: a few hundred strangers could have all there is without sending a byte.
+const strangersBody = 64 << 10
+
 // headerReceived says how large the body may be.
-func (g *Gateway) headerReceived(*fasthttp.RequestHeader) fasthttp.RequestConfig {
-	return fasthttp.RequestConfig{MaxRequestBodySize: maxBody(g.table.Load().MaxBodyBytes)}
+func (g *Gateway) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	s := g.table.Load()
+	limit := maxBody(s.MaxBodyBytes)
+	if n := h.ContentLength(); limit > strangersBody && (n > strangersBody || n == -1) && stranger(s, h) {
+		limit = strangersBody
+	}
+	return fasthttp.RequestConfig{MaxRequestBodySize: limit}
+}
+
+// stranger reports whether a request will be refused for its key, whatever it asks for.
+func stranger(s *route.Snapshot, h *fasthttp.RequestHeader) bool {
+	secret, err := credential(h)
+	if err != nil {
+		return true
+	}
+	_, unknown := s.Caller(secret, time.Now())
+	return (unknown != nil || len(secret) == 0) && !anyPublic(s)
 }
 
 // maxBody is the largest body of any route, as the HTTP server takes it: there 0 is not unlimited.
@@ -54,14 +77,14 @@ func (x *exchange) unwelcome() *openai.Error {
 	if err != nil {
 		return err
 	}
-	if _, err := x.snapshot.Caller(secret, x.start); (err != nil || len(secret) == 0) && !x.anyPublic() {
+	if stranger(x.snapshot, h) {
 		return unauthorized(len(secret) > 0)
 	}
 	return nil
 }
 
-func (x *exchange) anyPublic() bool {
-	for _, r := range x.snapshot.Routes() {
+func anyPublic(s *route.Snapshot) bool {
+	for _, r := range s.Routes() {
 		if r.Public() {
 			return true
 		}
@@ -76,8 +99,25 @@ func (g *Gateway) serveBroken(ctx *fasthttp.RequestCtx, err error) {
 	// Whatever could be read of the head has been forgotten by the server.
 	line, _, _ := bytes.Cut(x.client.start[:x.client.started], []byte("\n"))
 	x.dialect = dialectOf(line, &ctx.Request.Header)
-	x.refuse(broken(err, int64(maxBody(x.snapshot.MaxBodyBytes)), g.server.ReadBufferSize))
+	if errors.Is(err, fasthttp.ErrBodyTooLarge) {
+		x.refuse(x.oversize())
+	} else {
+		x.refuse(broken(err, g.server.ReadBufferSize))
+	}
 	x.end()
+}
+
+// oversize says why a body was not read to its end. Of one in chunks the server has forgotten the head by now.
+func (x *exchange) oversize() *openai.Error {
+	e := bodyTooLarge(int64(maxBody(x.snapshot.MaxBodyBytes)))
+	if x.ctx.Request.Header.ContentLength() > 0 {
+		if refused := x.unwelcome(); refused != nil {
+			return refused
+		}
+	} else if !anyPublic(x.snapshot) {
+		e.Message += fmt.Sprintf(" Without a valid key it is %d.", strangersBody)
+	}
+	return e
 }
 
 // dialectOf guesses the dialect of a request that resolves to no endpoint.

@@ -90,14 +90,12 @@ func noAnswer(err error, r *route.Route) *openai.Error {
 
 // broken maps what the HTTP server can't read to what the client is told. The server's own texts quote the request and
 // are not passed on.
-func broken(err error, maxBody int64, maxHead int) *openai.Error {
+func broken(err error, maxHead int) *openai.Error {
 	e := &openai.Error{Status: fasthttp.StatusBadRequest, Type: "invalid_request_error", Code: "malformed_request",
 		Message: "The request is not well-formed HTTP/1.1."}
 	var small *fasthttp.ErrSmallBuffer
 	var timeout net.Error
 	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		return bodyTooLarge(maxBody)
 	case errors.As(err, &small):
 		e.Status, e.Code = fasthttp.StatusRequestHeaderFieldsTooLarge, "headers_too_large"
 		e.Message = fmt.Sprintf("The request's head is larger than the %d bytes that are allowed.", maxHead)

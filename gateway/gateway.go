@@ -150,7 +150,7 @@ func (g *Gateway) Serve(ln net.Listener) error {
 	if !g.listens(ln) {
 		return ln.Close()
 	}
-	clients := &listener{Listener: ln, set: g.clients}
+	clients := &listener{Listener: ln, set: g.clients, log: g.log}
 	if ln = clients; g.tls != nil {
 		ln = secureListener{ln, g.tls}
 	} else {

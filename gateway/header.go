@@ -20,7 +20,9 @@ func dropRequestHeader(name []byte) bool {
 	case "Host", "Content-Length", "Expect",
 		"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
 		"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Proxy-Authorization", "Cookie", "Cookie2",
-		"X-Gpustack-Auth-Token", "X-Gpustack-Access-Key", "X-Gpustack-Key-Ref",
+		// What GPUStack's parts say among themselves: a client that could say it might choose an instance or a caller.
+		"X-Gpustack-Auth-Token", "X-Gpustack-Access-Key", "X-Gpustack-Key-Ref", "X-Gpustack-Model-Instance",
+		"X-Mse-Consumer", "X-Higress-Fallback-From",
 		requestIDHeader:
 		return true
 	}

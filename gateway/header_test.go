@@ -125,3 +125,16 @@ func BenchmarkRequestHeaders(b *testing.B) {
 		buf = appendRequestHeaders(buf[:0], h, false, false)
 	}
 }
+
+// What GPUStack's parts say among themselves no client may say.
+func TestInternalHeadersStayHere(t *testing.T) {
+	h := new(fasthttp.RequestHeader)
+	for _, name := range []string{"X-GPUStack-Auth-Token", "x-gpustack-access-key", "X-GPUStack-Key-Ref", "X-GPUStack-Model-Instance", "x-mse-consumer",
+		"x-higress-fallback-from"} {
+		h.Add(name, "forged")
+	}
+	h.Add("X-Gpustack-Model", "stays")
+	if got := string(appendRequestHeaders(nil, h, false, false)); got != "X-Gpustack-Model: stays\r\n" {
+		t.Errorf("%q crosses", got)
+	}
+}

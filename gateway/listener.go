@@ -3,11 +3,13 @@ package gateway
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"net"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/valyala/fasthttp"
 
 	"github.com/gpustack/gpustack-gateway/internal/hangup"
@@ -77,12 +79,16 @@ type listener struct {
 	// crowded is what one connection too many is told. It is empty where clients speak TLS: to tell them anything would
 	// take a handshake, which is what a gateway with too many connections can't afford.
 	crowded []byte
+
+	log    zerolog.Logger
+	warned time.Time
 }
 
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
+			l.warn(err)
 			return nil, err
 		}
 		if l.set.count() >= l.set.limits.Clients {
@@ -97,6 +103,16 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		_ = conn.Close() // it has gone already, or the gateway is closing
 	}
+}
+
+// warn says that connections can't be accepted, for example since the process may open no more files, but not each time:
+// whoever serves tries again at once.
+func (l *listener) warn(err error) {
+	if errors.Is(err, net.ErrClosed) || time.Since(l.warned) < time.Minute {
+		return
+	}
+	l.warned = time.Now()
+	l.log.Error().Err(err).Int("clients", l.set.count()).Msg("no connection can be accepted")
 }
 
 // secureListener speaks TLS with the clients that a listener makes.

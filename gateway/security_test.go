@@ -313,3 +313,40 @@ func TestPipelining(t *testing.T) {
 		t.Errorf("the engine was asked %d times", n)
 	}
 }
+
+// The body of a request that will be refused for its key is not waited for, and no memory is taken for it.
+func TestC127AStrangersBodyIsNotRead(t *testing.T) {
+	e := engine(t, sim.Behaviour{})
+	const large = 50 << 20
+	announced := func(headers ...string) string {
+		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: g\r\nContent-Length: %d\r\n%s\r\n{", chat, large, strings.Join(append(headers, ""), "\r\n"))
+	}
+	g := gatewaytest.Start(t, private(e.URL()))
+	chunks := "POST " + chat + " HTTP/1.1\r\nHost: g\r\nTransfer-Encoding: chunked\r\n\r\n"
+	for _, c := range []struct {
+		name, raw string
+		status    int
+		told      string
+	}{
+		{"no key", announced(), 401, "No API key"},
+		{"bad key", announced("x-api-key: " + unknownKey), 401, "not valid"},
+		{"expired key", announced("x-api-key: " + expiredKey), 401, "not valid"},
+		{"two keys", announced("x-api-key: "+aliceKey, "Authorization: Bearer "+bobKey), 401, "different keys"},
+		{"one large chunk", chunks + fmt.Sprintf("%x\r\n{", large), 413, "Without a valid key it is 65536"},
+		{"a small chunk", chunks + chunk(`{"model": "mine"}`) + lastChunk, 401, "No API key"},
+		{"no key, a body that is not large", post(chat, `{"model": "mine", "x": "`+strings.Repeat("x", 60_000)+`"}`), 401, "No API key"},
+	} {
+		a := ask(t, g, c.raw)
+		if got := readError(t, chat, a); a.Status != c.status || !strings.Contains(got.message, c.told) {
+			t.Errorf("%s: %d %s", c.name, a.Status, a.Body)
+		}
+	}
+	body := fmt.Sprintf(`{"model": "mine", "messages": [{"role": "user", "content": %q}]}`, strings.Repeat("x", 1<<20))
+	if a := ask(t, g, post(chat, body, "x-api-key: "+aliceKey)); a.Status != 200 {
+		t.Errorf("with a key: %d %.200s", a.Status, a.Body)
+	}
+	g = gatewaytest.Start(t, keyed(e.URL())) // with a route for everybody
+	if a := ask(t, g, post(chat, strings.Replace(body, "mine", "open", 1))); a.Status != 200 {
+		t.Errorf("without a key on a public route: %d %.200s", a.Status, a.Body)
+	}
+}

@@ -52,7 +52,8 @@ func TestFleet_RemembersWhatServes(t *testing.T) {
 	if len(f.engines) != 1 {
 		t.Errorf("%d engines kept", len(f.engines))
 	}
-	b = nil //nolint:ineffassign,wastedassign // so that nobody can choose it any more
+	b = nil // so that nobody can choose it any more
+	_ = b
 	runtime.GC()
 	f.Adopt([]*Engine{a})
 	if len(f.left) != 0 {

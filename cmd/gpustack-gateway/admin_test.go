@@ -15,7 +15,7 @@ import (
 	"github.com/gpustack/gpustack-gateway/internal/sim"
 )
 
-// commandBlocks returns the commands of a page of the documentation, block by block.
+// commandBlocks returns the commands of a page of the documentation, block by block: those that say no language.
 func commandBlocks(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
@@ -23,8 +23,10 @@ func commandBlocks(t *testing.T, page string) []string {
 		t.Fatal(err)
 	}
 	var blocks []string
-	for _, match := range regexp.MustCompile("(?ms)^```\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
-		blocks = append(blocks, match[1])
+	for _, match := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		if match[1] == "" {
+			blocks = append(blocks, match[2])
+		}
 	}
 	return blocks
 }

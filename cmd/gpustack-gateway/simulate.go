@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -14,17 +15,35 @@ import (
 )
 
 type simulateCommand struct {
-	Routes string `help:"The routes file; - reads standard input." required:"" type:"path" placeholder:"FILE"`
-	Route  string `help:"The route whose policies are to vote." required:"" placeholder:"NAME"`
+	Routes string `help:"The routes file; - reads standard input." type:"path" placeholder:"FILE"`
+	Route  string `help:"The route whose policies are to vote." placeholder:"NAME"`
+	Fleet  string `help:"Simulate a fleet instead: a scenario file, {} for the defaults; - reads standard input." type:"path" placeholder:"FILE"`
+	SVG    string `name:"svg" help:"Draw the fleet's results as well, into this directory." type:"path" placeholder:"DIR"`
 }
 
 // Help is shown below the command's usage.
 func (*simulateCommand) Help() string {
-	return `A session's owner has some requests in flight and every other candidate is idle: does the session stay (hold), is it drawn (tie), or does it move (flip)? The answer comes from the code that serves, with the route's own weights. Decision services have no say in it.`
+	return `A session's owner has some requests in flight and every other candidate is idle: does the session stay (hold), is it drawn (tie), or does it move (flip)? The answer comes from the code that serves, with the route's own weights. Decision services have no say in it.
+
+With --fleet, engines, agents and gateways of a scenario are simulated, for planning: times to first token, prompt cache hits and imbalance by the size of the fleet, the way of balancing and the number of gateways. docs/scaling.md tells of the scenario file.`
 }
 
-// Run prints the table of a route.
-func (c *simulateCommand) Run(p *process) error {
+// Run prints the table of a route, or the results of a fleet.
+func (c *simulateCommand) Run(ctx context.Context, p *process) error {
+	switch {
+	case c.Fleet != "" && (c.Routes != "" || c.Route != ""):
+		return usagef("--fleet simulates engines of its own: leave out --routes and --route")
+	case c.Fleet != "":
+		return simulateFleet(ctx, p, c.Fleet, c.SVG)
+	case c.SVG != "":
+		return usagef("--svg draws what --fleet simulates, which is missing")
+	case c.Routes == "" && c.Route == "":
+		return usagef("simulate needs --routes FILE and --route NAME, or --fleet FILE")
+	case c.Routes == "":
+		return usagef("--route is without --routes FILE")
+	case c.Route == "":
+		return usagef("--routes is without --route NAME")
+	}
 	name, data, err := readFile(c.Routes, p.stdin)
 	if err != nil {
 		return usagef("%v", err)

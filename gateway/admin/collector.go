@@ -28,7 +28,7 @@ var (
 	clientsDesc  = desc("client_connections", "Open connections of clients.")
 	inflightDesc = desc("inflight_requests", "Requests in flight at an engine.", "engine")
 	stateDesc    = desc("engine_state", "1 for the state that an engine is in.", "engine", "state")
-	instanceDesc = desc("instance_info", "Always 1; says which engine is behind an instance of a route.", "route", "target", "instance", "engine")
+	instanceDesc = desc("instance_info", "Always 1; says which engine is behind an instance of a route.", "route", "target", "target_instance", "engine")
 	circuitDesc  = desc("decision_circuit_open", "1 while a decision service is left alone because it has failed.", "provider")
 	waitingDesc  = desc("waiting_requests", "Requests that wait for a place at a route whose instances are full.", "route")
 	usableDesc   = desc("route_usable", "1 if a route can serve, 0 if its configuration can't.", "route", "route_by")

@@ -126,6 +126,9 @@ func (a *account) request(i int) {
 		if l != nil {
 			a.wrong("request %d was not sent to its end, but is in the log as if it were: %+v", i, *l)
 		}
+		if n := len(a.received[i]); n > 0 {
+			a.wrong("request %d was not sent to its end, but engines were asked %d times", i, n)
+		}
 	case l == nil && (!res.reset || len(a.received[i]) > 0):
 		a.wrong("request %d is not accounted for: %+v", i, *res)
 	case l == nil:

@@ -12,7 +12,7 @@ import (
 )
 
 // patience is longer than anything here may take. A client that has waited so long has met a hang.
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 // result is what became of a request, as its client saw it.
 type result struct {

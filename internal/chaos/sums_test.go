@@ -110,12 +110,17 @@ func (a *account) figures(took time.Duration) {
 
 // busyEnough sees to it that there was something to count.
 func (a *account) busyEnough() {
-	few := len(a.results) / 10
+	few, full := len(a.results)/10, 0
+	for k, limit := range caps() {
+		if limit > 0 && a.fleet.most[k] >= limit {
+			full++
+		}
+	}
 	for what, n := range map[string]int{
 		"right answers": a.seen["answers that are right byte by byte"], "outcomes ok": a.outcomes["ok"],
 		"ejections": few * a.scrape("gpustack_gateway_ejections_total"), "fallbacks": few * a.scrape("gpustack_gateway_fallbacks_total"),
 		"clients that left": 10 * a.outcomes["client_closed"], "cut streams": 10 * a.outcomes["upstream_aborted"],
-		"reloads": few * a.reloads["served"], "refused reloads": few * a.reloads["refused"],
+		"reloads": few * a.reloads["served"], "refused reloads": few * a.reloads["refused"], "full engines": few * full,
 	} {
 		if n < few {
 			a.wrong("there were not enough %s for this to prove much", what)

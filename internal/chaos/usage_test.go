@@ -1,9 +1,9 @@
 package chaos
 
 import (
+	"bytes"
 	"os"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 )
@@ -14,12 +14,18 @@ type used struct {
 	descriptors int // open files and sockets; 0 on systems that don't tell
 }
 
-func usage() (u used, stacks string) {
-	buf := make([]byte, 16<<20)
-	stacks = string(buf[:runtime.Stack(buf, true)])
-	for g := range strings.SplitSeq(stacks, "\n\n") {
+// usage tells what the process holds, and where its goroutines are.
+func usage() (u used, stacks []byte) {
+	stacks = make([]byte, 1<<20)
+	n := runtime.Stack(stacks, true)
+	for n == len(stacks) {
+		stacks = make([]byte, 2*n)
+		n = runtime.Stack(stacks, true)
+	}
+	stacks = stacks[:n]
+	for g := range bytes.SplitSeq(stacks, []byte("\n\n")) {
 		// The HTTP server has one in the process, and one that looks for its end every few seconds.
-		if !strings.Contains(g, "fasthttp.updateServerDate") && !strings.Contains(g, "(*workerPool).Start.func2") {
+		if !bytes.Contains(g, []byte("fasthttp.updateServerDate")) && !bytes.Contains(g, []byte("(*workerPool).Start.func2")) {
 			u.goroutines++
 		}
 	}
@@ -33,12 +39,12 @@ func usage() (u used, stacks string) {
 func (u used) await(t *testing.T, when string) {
 	t.Helper()
 	now, stacks := usage()
-	for end := time.Now().Add(40 * time.Second); now.goroutines > u.goroutines || now.descriptors > u.descriptors; now, stacks = usage() {
+	for end := time.Now().Add(2 * patience); now.goroutines > u.goroutines || now.descriptors > u.descriptors; now, stacks = usage() {
 		if time.Now().After(end) {
 			t.Errorf("%s: %+v, at the start %+v\n%s", when, now, u, stacks)
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(250 * time.Millisecond)
 	}
 	t.Logf("%s: %+v, at the start %+v", when, now, u)
 }

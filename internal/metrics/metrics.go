@@ -56,14 +56,14 @@ type Metrics struct {
 // New returns metrics that have counted nothing yet.
 func New(version string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), cells: map[Place]*cell{}, users: map[string]bool{}}
-	m.requests = m.counter("requests_total", "Requests that ended, by how.", "route", "target", "instance", "status_class", "outcome")
+	m.requests = m.counter("requests_total", "Requests that ended, by how.", "route", "target", "target_instance", "status_class", "outcome")
 	m.duration = m.histogram("gen_ai_server_request_duration_seconds", "From a request's arrival to the end of its answer.", durations, "route", "target")
 	m.first = m.histogram("gen_ai_server_time_to_first_token_seconds", "From a request's arrival to the first byte of its streamed answer's body.", firstTokens, "route", "target")
 	m.perToken = m.histogram("gen_ai_server_time_per_output_token_seconds", "Time of a streamed answer after its first byte, divided by the tokens in it but one.", perOutputToken, "route", "target")
 	m.tokens = m.counter("tokens_total", "Tokens, as upstreams report them.", "route", "target", "user", "type")
-	m.attempts = m.counter("attempts_total", "Attempts to have a request answered by an upstream.", "route", "target", "instance", "result")
+	m.attempts = m.counter("attempts_total", "Attempts to have a request answered by an upstream.", "route", "target", "target_instance", "result")
 	m.fallbacks = m.counter("fallbacks_total", "Requests that a fallback target answered.", "route", "target")
-	m.ejections = m.counter("ejections_total", "Times that an instance was ejected for failures in a row.", "target", "instance")
+	m.ejections = m.counter("ejections_total", "Times that an instance was ejected for failures in a row.", "target", "target_instance")
 	m.decided = m.counter("policy_decisions_total", "Picks of policy routes, by the plugin that decided; \"none\" for ties and where all abstained.", "route", "plugin")
 	m.waits = m.histogramNamed("queue_wait_seconds", "How long requests waited for a place.", calls, "route", "result")
 	m.moves = m.counter("session_moves_total", "Times that a session went elsewhere than to its owner.", "route")

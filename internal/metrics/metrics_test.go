@@ -27,12 +27,12 @@ func TestRequest(t *testing.T) {
 	m.Reload(7, false, time.Unix(1, 0))
 	text := scrape(m)
 	for _, want := range []string{
-		`gpustack_gateway_requests_total{instance="i",outcome="ok",route="r",status_class="2xx",target="t"} 1`,
-		`gpustack_gateway_requests_total{instance="",outcome="rejected",route="",status_class="4xx",target=""} 1`,
+		`gpustack_gateway_requests_total{outcome="ok",route="r",status_class="2xx",target="t",target_instance="i"} 1`,
+		`gpustack_gateway_requests_total{outcome="rejected",route="",status_class="4xx",target="",target_instance=""} 1`,
 		`gen_ai_server_time_to_first_token_seconds_count{route="r",target="t"} 1`,
 		`gen_ai_server_time_per_output_token_seconds_sum{route="r",target="t"} 0.13`,
 		`gpustack_gateway_tokens_total{route="r",target="t",type="cached",user="alice"} 4`,
-		`gpustack_gateway_attempts_total{instance="i",result="answered",route="r",target="t"} 1`,
+		`gpustack_gateway_attempts_total{result="answered",route="r",target="t",target_instance="i"} 1`,
 		`gpustack_gateway_policy_decisions_total{plugin="least_inflight",route="r"} 1`,
 		`gpustack_gateway_fallbacks_total{route="r",target="t"} 1`,
 		`gpustack_gateway_decision_requests_total{provider="jev",result="timeout"} 1`,
@@ -50,7 +50,7 @@ func TestRequest(t *testing.T) {
 		t.Error("series of what is still there are gone")
 	}
 	m.Retain(map[Place]bool{{Route: "r", Target: "t", Instance: "j"}: true}, nil)
-	if got := scrape(m); strings.Contains(got, `instance="i"`) || strings.Contains(got, "alice") || !strings.Contains(got, `gen_ai_server_request_duration_seconds_count{route="r",target="t"}`) {
+	if got := scrape(m); strings.Contains(got, `target_instance="i"`) || strings.Contains(got, "alice") || !strings.Contains(got, `gen_ai_server_request_duration_seconds_count{route="r",target="t"}`) {
 		t.Error("an instance and a user are gone, and nothing else")
 	}
 	m.Request(&Request{Route: "r", Target: "t", Instance: "j", Status: 200, OutcomeName: "ok"})

@@ -18,9 +18,9 @@ func (m *Metrics) Retain(places map[Place]bool, users map[string]bool) {
 			continue
 		}
 		delete(m.cells, p)
-		drop(prometheus.Labels{"route": p.Route, "target": p.Target, "instance": p.Instance}, m.requests, m.attempts)
+		drop(prometheus.Labels{"route": p.Route, "target": p.Target, "target_instance": p.Instance}, m.requests, m.attempts)
 		if !instances[Place{Target: p.Target, Instance: p.Instance}] {
-			drop(prometheus.Labels{"target": p.Target, "instance": p.Instance}, m.ejections)
+			drop(prometheus.Labels{"target": p.Target, "target_instance": p.Instance}, m.ejections)
 		}
 		if !targets[Place{Route: p.Route, Target: p.Target}] {
 			drop(prometheus.Labels{"route": p.Route, "target": p.Target}, m.duration, m.first, m.perToken, m.tokens, m.fallbacks)

@@ -63,30 +63,32 @@ func (l *load) steady(ctx context.Context, rate int) {
 	}
 }
 
-// one is one request of the mix.
+// one is one request of the mix. Who asks for what, and leaves, follows from nothing but chance.
 func (l *load) one() {
 	ctx := context.Background()
-	if rand.IntN(20) == 0 { // this client leaves
+	if draw(20) == 0 { // this client leaves
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(rand.IntN(200))*time.Millisecond)
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(draw(200))*time.Millisecond)
 		defer cancel()
 	}
-	model := []string{"split", "sessions", "safe"}[rand.IntN(3)]
-	stream := rand.IntN(3) > 0
-	padding := strings.Repeat("x", rand.IntN(4000))
-	if rand.IntN(100) == 0 {
+	model := []string{"split", "sessions", "safe"}[draw(3)]
+	padding := strings.Repeat("x", draw(4000))
+	if draw(100) == 0 {
 		padding = strings.Repeat("y", 1<<20)
 	}
-	session := fmt.Sprintf("session-%d", rand.IntN(1000))
-	switch rand.IntN(3) {
+	path, content := "/v1/chat/completions", `"messages": [{"role": "user", "content": %q}]`
+	switch draw(3) {
 	case 0:
-		l.ask(ctx, "/v1/chat/completions", fmt.Sprintf(`{"model": %q, "stream": %t, "messages": [{"role": "user", "content": "%s"}]}`, model, stream, padding), "Session-Id", session)
+		path, content = "/v1/responses", `"input": %q`
 	case 1:
-		l.ask(ctx, "/v1/responses", fmt.Sprintf(`{"model": %q, "stream": %t, "input": "%s"}`, model, stream, padding), "Session-Id", session)
-	default:
-		l.ask(ctx, "/v1/messages", fmt.Sprintf(`{"model": %q, "stream": %t, "max_tokens": 100, "messages": [{"role": "user", "content": "%s"}]}`, model, stream, padding), "Session-Id", session)
+		path, content = "/v1/messages", `"max_tokens": 100, `+content
 	}
+	body := fmt.Sprintf(`{"model": %q, "stream": %t, `+content+`}`, model, draw(3) > 0, padding)
+	l.ask(ctx, path, body, "Session-Id", fmt.Sprintf("session-%d", draw(1000)))
 }
+
+// draw returns a number below n.
+func draw(n int) int { return rand.IntN(n) }
 
 // ask sends a request and reads the answer.
 func (l *load) ask(ctx context.Context, path, body, header, value string) {

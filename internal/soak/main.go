@@ -33,7 +33,7 @@ func main() {
 	var s settings
 	flag.StringVar(&s.gateway, "gateway", "bin/gpustack-gateway", "the gateway's binary")
 	flag.DurationVar(&s.total, "for", 10*time.Minute, "how long the load is steady")
-	flag.DurationVar(&s.sample, "every", 0, "time between two samples; 0 takes 60 of them")
+	flag.DurationVar(&s.sample, "every", 0, "time between two samples, each the mean of several readings; 0 takes 60 of them")
 	flag.IntVar(&s.rate, "rate", 150, "requests a second")
 	flag.IntVar(&s.fill, "fill", 100_000, "responses that are made before, so that the memory of who made them is full")
 	flag.Parse()

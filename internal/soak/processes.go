@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,8 +176,8 @@ func (g *gateway) edit(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			text := g.routes(fmt.Sprintf("edit %d", rand.IntN(1e9)))
-			if rand.IntN(4) == 0 {
+			text := g.routes(fmt.Sprintf("edit %d", draw(1e9)))
+			if draw(4) == 0 {
 				text = text[:len(text)/2] // as if half written
 			}
 			if err := os.WriteFile(g.file, []byte(text), 0o600); err != nil {

@@ -64,12 +64,17 @@ func (g *gateway) read() (s sample, err error) {
 	return s, lines.Err()
 }
 
+// reads is how many readings are one sample. What is in flight at one moment, large bodies among it, moves the heap far
+// more than any leak does in minutes; their mean is steadier.
+const reads = 10
+
 // watch takes samples until ctx ends.
 func watch(ctx context.Context, g *gateway, l *load, every time.Duration) (samples []sample) {
 	began := time.Now()
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(every / reads)
 	defer tick.Stop()
 	fmt.Printf("%8s %10s %12s %11s %6s %7s %10s %10s\n", "time", "RSS MiB", "live MiB", "goroutines", "files", "active", "requests", "sent")
+	var readings []sample
 	for {
 		select {
 		case <-ctx.Done():
@@ -77,14 +82,34 @@ func watch(ctx context.Context, g *gateway, l *load, every time.Duration) (sampl
 		case <-tick.C:
 			s, err := g.read()
 			if err != nil {
-				fmt.Println("no sample:", err)
+				fmt.Println("no reading:", err)
 				continue
 			}
 			s.at = time.Since(began)
+			if readings = append(readings, s); len(readings) < reads {
+				continue
+			}
+			s = mean(readings)
+			readings = readings[:0]
 			samples = append(samples, s)
 			fmt.Printf("%8v %10.1f %12.1f %11.0f %6.0f %7.0f %10.0f %10d\n", s.at.Round(time.Second), s.rss/(1<<20), s.heap/(1<<20), s.goroutines, s.files, s.active, s.requests, l.sent.Load())
 		}
 	}
+}
+
+// mean is the mean of some readings, at the time of the last.
+func mean(readings []sample) (m sample) {
+	n := float64(len(readings))
+	for i := range readings {
+		r := &readings[i]
+		m.rss += r.rss / n
+		m.heap += r.heap / n
+		m.goroutines += r.goroutines / n
+		m.files += r.files / n
+		m.active += r.active / n
+		m.at, m.requests = r.at, r.requests
+	}
+	return m
 }
 
 // idle checks that nothing is in flight once the load has ended, and prints what the gateway holds then.
@@ -101,57 +126,68 @@ func (g *gateway) idle() error {
 	return errors.Join(err, fmt.Errorf("%.0f requests are still active", s.active))
 }
 
-// series is one of the figures over time, with how much of it is noise even if nothing grows.
+// series is one of the figures over time, with the rise that does not matter even where the mean is small.
 type series struct {
 	name  string
 	unit  float64 // that it is printed in
 	of    func(*sample) float64
-	noise float64
+	small float64
 }
 
-// judge fits a line through the second half of each figure and prints what it says. A figure is flat if the line rises
-// over that half by no more than a twentieth of its mean, or than its noise.
+// judge fits a line through the second half of each figure and prints what it says. A figure is not flat if the line
+// rises over that half by more than a twentieth of its mean, and so clearly (three standard errors) that it is no
+// accident of when the samples were taken.
 func judge(samples []sample) (flat bool) {
 	half := samples[len(samples)/2:]
-	if len(half) < 3 {
+	if len(half) < 5 {
 		fmt.Println("too few samples to say anything")
 		return false
 	}
 	flat = true
 	for _, f := range []series{
-		{"RSS MiB", 1 << 20, func(s *sample) float64 { return s.rss }, 4 << 20},
-		{"live heap MiB", 1 << 20, func(s *sample) float64 { return s.heap }, 1 << 20},
-		{"goroutines", 1, func(s *sample) float64 { return s.goroutines }, 20},
-		{"open files", 1, func(s *sample) float64 { return s.files }, 20},
+		{"RSS MiB", 1 << 20, func(s *sample) float64 { return s.rss }, 1 << 20},
+		{"live heap MiB", 1 << 20, func(s *sample) float64 { return s.heap }, 1 << 19},
+		{"goroutines", 1, func(s *sample) float64 { return s.goroutines }, 5},
+		{"open files", 1, func(s *sample) float64 { return s.files }, 5},
 	} {
-		mean, rise := fit(half, f.of)
+		l := fit(half, f.of)
 		verdict := "flat"
-		if rise > max(mean/20, f.noise) {
+		if l.rise > max(l.mean/20, f.small) && l.rise > 3*l.err {
 			verdict, flat = "NOT FLAT", false
 		}
-		fmt.Printf("%-14s mean %.1f, fitted change over the last %v %+.2f (%+.1f %%): %s\n", f.name, mean/f.unit,
-			(half[len(half)-1].at - half[0].at).Round(time.Second), rise/f.unit, 100*rise/math.Max(mean, 1), verdict)
+		fmt.Printf("%-14s mean %.1f, fitted change over the last %v %+.2f +- %.2f (%+.1f %%): %s\n", f.name, l.mean/f.unit,
+			(half[len(half)-1].at - half[0].at).Round(time.Second), l.rise/f.unit, l.err/f.unit, 100*l.rise/math.Max(l.mean, 1), verdict)
 	}
 	return flat
 }
 
-// fit returns the mean of a figure and how much the line of least squares rises from the first sample to the last.
-func fit(samples []sample, of func(*sample) float64) (mean, rise float64) {
-	var t, v float64
+// line is a line of least squares: the mean, how much it rises from the first sample to the last, and the standard error
+// of that, as simple linear regression has it.
+type line struct{ mean, rise, err float64 }
+
+func fit(samples []sample, of func(*sample) float64) (l line) {
+	var t float64
 	for i := range samples {
 		t += samples[i].at.Seconds()
-		v += of(&samples[i])
+		l.mean += of(&samples[i])
 	}
 	n := float64(len(samples))
-	t, mean = t/n, v/n
+	t, l.mean = t/n, l.mean/n
 	var tv, tt float64
 	for i := range samples {
 		d := samples[i].at.Seconds() - t
-		tv += d * (of(&samples[i]) - mean)
+		tv += d * (of(&samples[i]) - l.mean)
 		tt += d * d
 	}
-	if tt == 0 {
-		return mean, 0
+	if tt == 0 || n < 3 {
+		return l
 	}
-	return mean, tv / tt * (samples[len(samples)-1].at - samples[0].at).Seconds()
+	slope, rest := tv/tt, 0.0
+	for i := range samples {
+		r := of(&samples[i]) - l.mean - slope*(samples[i].at.Seconds()-t)
+		rest += r * r
+	}
+	span := (samples[len(samples)-1].at - samples[0].at).Seconds()
+	l.rise, l.err = slope*span, math.Sqrt(rest/(n-2)/tt)*span
+	return l
 }

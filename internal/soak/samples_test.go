@@ -14,9 +14,13 @@ func made(of func(i int) float64) (samples []sample) {
 }
 
 func TestFit(t *testing.T) {
-	mean, rise := fit(made(func(i int) float64 { return 100 + 2*float64(i) }), func(s *sample) float64 { return s.rss })
-	if math.Abs(mean-159) > 1e-9 || math.Abs(rise-118) > 1e-9 {
-		t.Errorf("mean %v, rise %v", mean, rise)
+	rss := func(s *sample) float64 { return s.rss }
+	if l := fit(made(func(i int) float64 { return 100 + 2*float64(i) }), rss); math.Abs(l.mean-159) > 1e-9 || math.Abs(l.rise-118) > 1e-9 || l.err > 1e-6 {
+		t.Errorf("a line: %+v", l)
+	}
+	// Worked by hand: through 0, 2, 1 goes a line of slope 1/2 a step, whose residuals are -1/2, 1, -1/2.
+	if l := fit(made(func(i int) float64 { return []float64{0, 2, 1}[i%3] })[:3], rss); math.Abs(l.rise-1) > 1e-9 || math.Abs(l.err-math.Sqrt(1.5/2)*2) > 1e-9 {
+		t.Errorf("three points: %+v", l)
 	}
 }
 

@@ -420,7 +420,8 @@ func TestNextBefore_KeepsToTheIdleLimit(t *testing.T) {
 			break
 		}
 	}
-	if up, ok := err.(*Error); !ok || up.Stage != Body || !up.Timeout() {
+	var up *Error
+	if !errors.As(err, &up) || up.Stage != Body || !up.Timeout() {
 		t.Errorf("the silence ended with %v", err)
 	}
 }
