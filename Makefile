@@ -14,7 +14,7 @@ REQUESTS ?= 20000
 IMAGE   ?= gpustack-gateway:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build console test lint bench fuzz chaos soak image test-agents clients browser screenshots
+.PHONY: help run build console test lint bench fuzz chaos soak image test-agents test-console clients browser screenshots
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ build: ## Build the static binary bin/gpustack-gateway
 console: gateway/admin/console/web/node_modules/.package-lock.json ## Check the console's sources and build them into what is committed
 	cd gateway/admin/console/web && npm run --silent check && npm run --silent build
 
-test: clients browser ## Run every test under the race detector, allocation tests, and each benchmark once
+test: clients ## Run every test under the race detector, allocation tests, and each benchmark once
 	$(GO) test -race -timeout 10m ./...
 	$(GO) test -run 'Alloc' -bench . -benchtime 1x ./...
 
@@ -43,6 +43,9 @@ browser: internal/consoletest/node_modules/.package-lock.json
 
 screenshots: browser ## Take the pictures of the console that its documentation shows
 	mkdir -p docs/img && CONSOLE_SCREENSHOTS=$(CURDIR)/docs/img $(GO) test -count=1 -run TestScreenshots ./internal/consoletest
+
+test-console: browser ## Use the console in a browser as an operator does
+	CONSOLE_TEST=1 $(GO) test -race -count=1 -timeout 10m ./internal/consoletest
 
 test-agents: ## Run Codex, Claude Code and opencode through the gateway (installs about 1 GB)
 	GATEWAY_TEST_AGENTS=1 $(GO) test -count=1 -v -timeout 20m -run TestAgents ./internal/clienttest

@@ -23,6 +23,9 @@ type tools struct{ node, chromium string }
 
 func needTools(t *testing.T) tools {
 	t.Helper()
+	if os.Getenv("CONSOLE_TEST") == "" && os.Getenv("CONSOLE_SCREENSHOTS") == "" {
+		t.Skip("set CONSOLE_TEST=1, or run make test-console")
+	}
 	var found tools
 	var err error
 	if found.node, err = exec.LookPath("node"); err == nil {
