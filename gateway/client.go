@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gpustack/gpustack-gateway/internal/socket"
 	"github.com/gpustack/gpustack-gateway/internal/upstream"
 )
 
@@ -29,6 +30,11 @@ type client struct {
 	start    [64]byte  // how the request began, for what is told about one that can't be read
 	started  int       // how much of it is known
 	secure   bool      // what Read brings is not what was said, but TLS
+
+	// What was read beyond the one byte that was asked for. Used by the goroutine that reads only.
+	socket     *socket.Socket
+	ahead      *socket.Buffer
+	aheadBytes []byte // the part of it that nobody has had yet
 
 	writeBy time.Time // the write deadline that is set
 
@@ -152,12 +158,33 @@ func (c *client) Read(p []byte) (int, error) {
 			}
 		}
 	}
-	n, err := c.Conn.Read(p)
+	n, err := c.read(p)
 	c.received += int64(n)
 	if !c.secure {
 		c.note(p[:n])
 	}
 	return n, err
+}
+
+// read reads once. To wait for a request, the HTTP server asks for a single byte, since it holds no buffer meanwhile. What
+// has come with that byte is read with it, into a buffer that is taken only then.
+func (c *client) read(p []byte) (int, error) {
+	if c.ahead == nil {
+		if len(p) != 1 || c.socket == nil {
+			return c.Conn.Read(p)
+		}
+		buf, n, err := c.socket.Receive(&c.set.buffers)
+		if err != nil {
+			return 0, err
+		}
+		c.ahead, c.aheadBytes = buf, buf[:n]
+	}
+	n := copy(p, c.aheadBytes)
+	if c.aheadBytes = c.aheadBytes[n:]; len(c.aheadBytes) == 0 {
+		c.set.buffers.Put(c.ahead)
+		c.ahead, c.aheadBytes = nil, nil
+	}
+	return n, nil
 }
 
 // note keeps how the request begins.

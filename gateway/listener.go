@@ -13,13 +13,15 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/gpustack/gpustack-gateway/internal/hangup"
+	"github.com/gpustack/gpustack-gateway/internal/socket"
 	"github.com/gpustack/gpustack-gateway/openai"
 )
 
 // clients is the set of open client connections.
 type clients struct {
-	watch  *hangup.Watcher
-	limits Limits
+	watch   *hangup.Watcher
+	limits  Limits
+	buffers socket.Buffers // for the beginnings of requests
 
 	mu   sync.Mutex
 	open map[*client]struct{}
@@ -34,7 +36,7 @@ func newClients(limits Limits) (*clients, error) {
 }
 
 func (s *clients) add(conn net.Conn) (*client, error) {
-	c := &client{Conn: conn, set: s, limits: s.limits}
+	c := &client{Conn: conn, set: s, limits: s.limits, socket: socket.For(conn)}
 	token, err := s.watch.Watch(conn, c)
 	if err != nil {
 		return nil, err

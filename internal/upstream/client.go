@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/gpustack/gpustack-gateway/internal/socket"
 )
 
 // Client holds the connections to all upstreams of a process. Close ends it.
@@ -148,8 +150,9 @@ type Pool struct {
 	retired bool
 }
 
-// Idle returns a connection that is open, has nothing to do, and has brought nothing since it was used last; nil if there
-// is none.
+// Idle returns a connection that has nothing to do; nil if there is none. Of one that speaks TLS it is known that it is
+// open and has brought nothing since it was used last; of others RoundTrip makes sure, and fails with a stale *Error if
+// not.
 func (p *Pool) Idle() *Conn {
 	since := time.Now().Add(-IdleConn)
 	for {
@@ -181,7 +184,7 @@ func (p *Pool) dial(ctx context.Context) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{nc: tcp, tcp: tcp, pool: p, socket: newGlance(tcp)}
+	c := &Conn{nc: tcp, tcp: tcp, pool: p, socket: socket.For(tcp)}
 	if p.addr.TLS {
 		config := p.client.tls.Clone()
 		config.NextProtos = []string{"http/1.1"}

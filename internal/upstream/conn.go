@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/gpustack/gpustack-gateway/internal/socket"
 )
 
 // Conn is a connection to an upstream, for one round trip at a time.
 type Conn struct {
-	nc      net.Conn // what is read and written: the TCP connection, or TLS on it
-	tcp     net.Conn // what is closed, so that Abort never waits for TLS to say goodbye
-	socket  *glance
+	nc      net.Conn       // what is read and written: the TCP connection, or TLS on it
+	tcp     net.Conn       // what is closed, so that Abort never waits for TLS to say goodbye
+	socket  *socket.Socket // of the TCP connection
 	pool    *Pool
 	limits  Limits
 	aborted atomic.Bool
@@ -63,46 +65,106 @@ const maxWrite = 1 << 20
 func (c *Conn) RoundTrip(method string, h *fasthttp.ResponseHeader, l Limits, request ...[]byte) error {
 	c.limits, c.answered, c.done, c.keepAlive = l, false, false, true
 	c.chunks, c.broken, c.idleBy = dechunker{}, nil, time.Time{}
-	sent := c.send(request)
+	c.takeBuffer()
+	if total := lengthOf(request); total <= smallBuffer { // joined it is one plain write, and one record of TLS
+		joined := c.buf[:0] // nothing has been read into it yet
+		for _, p := range request {
+			joined = append(joined, p...)
+		}
+		c.vec[0] = joined
+		request = c.vec[:1]
+	}
+	sent, heard := c.ask(request)
+	c.vec[0] = nil
 	if sent != nil {
 		c.keepAlive = false
-		if isTimeout(sent) || c.aborted.Load() {
+		if isTimeout(sent) || c.aborted.Load() || errors.Is(sent, socket.ErrNotQuiet) {
 			return c.fail(Send, sent)
 		}
 		c.limits.FirstByte = time.Second
+		c.expectFirst()
 	}
+	if heard == nil {
+		heard = c.readHead(h)
+	}
+	switch {
+	case heard == nil:
+		c.frame(method, h)
+		return nil
+	case sent != nil:
+		return c.fail(Send, sent)
+	default:
+		return c.fail(Head, heard)
+	}
+}
+
+// expectFirst starts the time that the first byte of the body may take.
+func (c *Conn) expectFirst() {
 	c.firstBy = time.Time{}
 	if c.limits.FirstByte > 0 {
 		c.firstBy = time.Now().Add(c.limits.FirstByte)
 	}
-	if err := c.readHead(h); err != nil {
-		if sent != nil {
-			return c.fail(Send, sent)
-		}
-		return c.fail(Head, err)
-	}
-	c.frame(method, h)
-	return nil
 }
 
-func (c *Conn) send(request [][]byte) error {
-	total := 0
-	for _, p := range request {
-		total += len(p)
+// ask writes a request. On a connection that was idle it makes sure first that nothing has come, and reads the beginning
+// of the answer, all in one go. It tells apart why the request was not sent and why no answer was heard.
+func (c *Conn) ask(request [][]byte) (sent, heard error) {
+	c.expectFirst()
+	if !c.reused || !c.plain() {
+		sent = c.send(request)
+		c.expectFirst()
+		return sent, nil
 	}
-	if total <= smallBuffer { // joined it is one plain write, and one record of TLS
+	if _, err := c.armRead(time.Time{}); err != nil {
+		return err, nil
+	}
+	total := lengthOf(request)
+	n, answer, err := c.socket.Ask(request, c.buf)
+	switch {
+	case n < total && err != nil:
+		return err, nil
+	case n < total:
+		sent = c.send(after(request, n))
+		c.expectFirst()
+		return sent, nil
+	case answer == 0:
+		return nil, endOf(err)
+	}
+	c.answered, c.idleBy, c.w = true, time.Time{}, answer
+	return nil, nil
+}
+
+// plain reports whether what is read and written is the socket's own.
+func (c *Conn) plain() bool { return c.socket != nil && c.nc == c.tcp }
+
+func lengthOf(pieces [][]byte) (n int) {
+	for _, p := range pieces {
+		n += len(p)
+	}
+	return n
+}
+
+// after returns what follows n bytes of some pieces.
+func after(pieces [][]byte, n int) [][]byte {
+	for n >= len(pieces[0]) {
+		n -= len(pieces[0])
+		pieces = pieces[1:]
+	}
+	rest := append([][]byte(nil), pieces...)
+	rest[0] = rest[0][n:]
+	return rest
+}
+
+// send writes a request, however long it takes as long as it goes on.
+func (c *Conn) send(request [][]byte) error {
+	if len(request) == 1 && len(request[0]) <= maxWrite {
 		if err := c.armWrite(); err != nil {
 			return err
 		}
-		c.takeBuffer() // nothing has been read into it yet
-		joined := c.buf[:0]
-		for _, p := range request {
-			joined = append(joined, p...)
-		}
-		_, err := c.nc.Write(joined)
+		_, err := c.nc.Write(request[0])
 		return err
 	}
-	if total <= maxWrite && len(request) <= len(c.vec) {
+	if lengthOf(request) <= maxWrite && len(request) <= len(c.vec) {
 		if err := c.armWrite(); err != nil {
 			return err
 		}
@@ -126,9 +188,8 @@ func (c *Conn) send(request [][]byte) error {
 	return nil
 }
 
-// readHead reads up to the end of a response head that is not 1xx.
+// readHead reads up to the end of a response head that is not 1xx. Its beginning may have been read.
 func (c *Conn) readHead(h *fasthttp.ResponseHeader) error {
-	c.takeBuffer()
 	for scanned := 0; ; {
 		if end := headEnd(c.buf[c.r:c.w], scanned); end > 0 {
 			if err := c.pool.client.parse(h, c.buf[c.r:c.r+end]); err != nil {
@@ -154,12 +215,17 @@ func (c *Conn) readHead(h *fasthttp.ResponseHeader) error {
 		n, err := c.read(c.buf[c.w:], time.Time{})
 		c.w += n
 		if n == 0 && err != nil {
-			if err == io.EOF {
-				err = ErrCut
-			}
-			return err
+			return endOf(err)
 		}
 	}
+}
+
+// endOf says what it means that nothing came any more.
+func endOf(err error) error {
+	if err == io.EOF {
+		return ErrCut
+	}
+	return err
 }
 
 // headEnd returns the length of the head at the start of b, or 0 if it is not complete; the first scanned bytes are
@@ -316,9 +382,8 @@ func (c *Conn) fill(t time.Time) error {
 			c.done = true
 			return nil
 		}
-		return ErrCut
 	}
-	return err
+	return endOf(err)
 }
 
 // read reads once, under the limit of the phase and, if t is set, not beyond t.
@@ -408,13 +473,14 @@ func (c *Conn) Release() {
 }
 
 // quiet reports whether nothing has come on an idle connection: neither its end, nor bytes that nobody has asked for and
-// that would pass for the answer to the next request.
+// that would pass for the answer to the next request. Of a plain connection that is only found out when it is used: see
+// ask.
 func (c *Conn) quiet() bool {
-	if !c.socket.silent() {
-		return false
-	}
 	if c.nc == c.tcp {
 		return true
+	}
+	if !c.socket.Silent() {
+		return false
 	}
 	// TLS may have read more than it has handed out: a read that must not wait tells.
 	c.readBy = time.Unix(1, 0)
