@@ -25,8 +25,8 @@ type Client struct {
 	mu    sync.RWMutex
 	pools map[Addr]*Pool
 
-	small, large sync.Pool // read buffers
-	parsers      sync.Pool // of *headParser
+	small, large, huge sync.Pool // read buffers
+	parsers            sync.Pool // of *headParser
 
 	stop, stopped chan struct{}
 }
@@ -45,6 +45,7 @@ func NewClient(config *tls.Config) *Client {
 	}
 	c.small.New = func() any { return new([smallBuffer]byte) }
 	c.large.New = func() any { return new([largeBuffer]byte) }
+	c.huge.New = func() any { return new([hugeBuffer]byte) }
 	c.parsers.New = func() any { return &headParser{buffered: bufio.NewReaderSize(nil, smallBuffer)} }
 	go c.sweep()
 	return c

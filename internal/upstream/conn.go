@@ -366,9 +366,8 @@ func (c *Conn) decode() ([]byte, error) {
 }
 
 func (c *Conn) fill(t time.Time) error {
-	if c.w == len(c.buf) && len(c.buf) == smallBuffer {
-		c.dropBuffer()
-		c.buf = c.pool.client.large.Get().(*[largeBuffer]byte)[:] //nolint:forcetypeassert // the pool holds nothing else
+	if c.w == len(c.buf) {
+		c.enlarge()
 	}
 	c.r, c.w = 0, 0
 	n, err := c.read(c.buf, t)
@@ -384,6 +383,18 @@ func (c *Conn) fill(t time.Time) error {
 		}
 	}
 	return endOf(err)
+}
+
+// enlarge takes a larger buffer for a body that fills the one there is, where there is one.
+func (c *Conn) enlarge() {
+	switch {
+	case len(c.buf) < hugeBuffer && c.framing == byLength && c.left >= hugeBuffer:
+		c.dropBuffer()
+		c.buf = c.pool.client.huge.Get().(*[hugeBuffer]byte)[:] //nolint:forcetypeassert // the pool holds nothing else
+	case len(c.buf) == smallBuffer:
+		c.dropBuffer()
+		c.buf = c.pool.client.large.Get().(*[largeBuffer]byte)[:] //nolint:forcetypeassert // the pool holds nothing else
+	}
 }
 
 // read reads once, under the limit of the phase and, if t is set, not beyond t.
@@ -518,6 +529,8 @@ func (c *Conn) dropBuffer() {
 		c.pool.client.small.Put((*[smallBuffer]byte)(c.buf))
 	case largeBuffer:
 		c.pool.client.large.Put((*[largeBuffer]byte)(c.buf))
+	case hugeBuffer:
+		c.pool.client.huge.Put((*[hugeBuffer]byte)(c.buf))
 	}
 	c.buf, c.r, c.w = nil, 0, 0
 }

@@ -26,6 +26,7 @@ const (
 	// MaxHead is the largest response head that is accepted, in bytes.
 	MaxHead = 128 << 10
 
-	smallBuffer = 4 << 10  // a slow stream's buffer
-	largeBuffer = 32 << 10 // what a connection moves to once it is seen to fill the small one
+	smallBuffer = 4 << 10   // a slow stream's buffer
+	largeBuffer = 32 << 10  // what a connection moves to once it is seen to fill the small one
+	hugeBuffer  = 128 << 10 // what it moves to for a body that is known to be so long
 )
