@@ -104,7 +104,7 @@ func NewPool(c Config) *Pool {
 		}
 		p.targets = append(p.targets, target{Target: t, rotor: c.Fleet.rotor(c.Route, t.Name)})
 	}
-	parts := shares(weights, longestRound)
+	parts := shares(weights)
 	p.round = newRound(parts)
 	for i := range p.targets {
 		p.targets[i].share = parts[i]

@@ -8,8 +8,8 @@ import "math"
 const longestRound = 1 << 30
 
 // shares reduces weights to the smallest whole numbers in the same proportion, or in nearly the same if those would sum
-// to more than most. Weights that are not positive get 0; if none is positive all get 1.
-func shares(weights []int64, most int) []int64 {
+// to more than longestRound. Weights that are not positive get 0; if none is positive all get 1.
+func shares(weights []int64) []int64 {
 	out := make([]int64, len(weights))
 	var divisor int64
 	var sum float64
@@ -25,7 +25,7 @@ func shares(weights []int64, most int) []int64 {
 		}
 		return out
 	}
-	exact := sum/float64(divisor) <= float64(most)
+	exact := sum/float64(divisor) <= longestRound
 	var before float64
 	for i, w := range weights {
 		switch {
@@ -35,7 +35,7 @@ func shares(weights []int64, most int) []int64 {
 		default:
 			// Rounding where each share ends, not its length, keeps the sum, and so every share, right.
 			end := before + float64(w)
-			out[i] = max(1, int64(math.Round(end/sum*float64(most))-math.Round(before/sum*float64(most))))
+			out[i] = max(1, int64(math.Round(end/sum*longestRound)-math.Round(before/sum*longestRound)))
 			before = end
 		}
 	}

@@ -24,7 +24,7 @@ func TestShares(t *testing.T) {
 		{[]int64{math.MaxInt64, 1}, []int64{longestRound, 1}},
 	}
 	for _, test := range tests {
-		if got := shares(test.weights, longestRound); !slices.Equal(got, test.want) {
+		if got := shares(test.weights); !slices.Equal(got, test.want) {
 			t.Errorf("shares(%v) = %v, want %v", test.weights, got, test.want)
 		}
 	}
@@ -39,7 +39,7 @@ func TestShares_QuantisedStayWithinOnePlace(t *testing.T) {
 			weights[i] = 1 + int64(r()%1_000_000_000_007)
 			sum += float64(weights[i])
 		}
-		parts := shares(weights, longestRound)
+		parts := shares(weights)
 		var all int64
 		for _, s := range parts {
 			all += s
@@ -116,7 +116,7 @@ func TestRound_InOrder(t *testing.T) {
 // The largest weights there are keep their proportion, at any position of a rotation, and take no more memory than small
 // ones.
 func TestRound_OfAnyLength(t *testing.T) {
-	r := newRound(shares([]int64{math.MaxInt64, math.MaxInt64 / 3, 1 << 40}, longestRound))
+	r := newRound(shares([]int64{math.MaxInt64, math.MaxInt64 / 3, 1 << 40}))
 	for _, from := range []uint64{0, 1 << 31, math.MaxUint64 - 4000} {
 		got := make([]int, 3)
 		for k := range uint64(4000) {
@@ -130,7 +130,7 @@ func TestRound_OfAnyLength(t *testing.T) {
 
 func BenchmarkRound(b *testing.B) {
 	for _, weights := range [][]int64{{1, 1, 1, 1}, {70, 30}, {97, 89, 71, 53, 31, 11, 7, 3}} {
-		r := newRound(shares(weights, longestRound))
+		r := newRound(shares(weights))
 		b.Run(fmt.Sprint(weights), func(b *testing.B) {
 			k := uint64(0)
 			for b.Loop() {

@@ -124,9 +124,9 @@ func (c *checker) url(at, text string) (a Address, base string, ok bool) {
 }
 
 // longBase warns of a base URL that has an endpoint's path at its end already.
-func (c *checker) longBase(at, url, base string) {
+func (c *checker) longBase(at, text, base string) {
 	if end := openai.EndpointAtEnd(base); end != "" {
-		c.add(Warning, at, fmt.Sprintf("%.100q ends in the path of an endpoint, which is added to it for each request; leave %s out", url, end))
+		c.add(Warning, at, fmt.Sprintf("%.100q ends in the path of an endpoint, which is added to it for each request; leave %s out", text, end))
 	}
 }
 
