@@ -88,14 +88,14 @@ func newService(c settings) (*service, error) {
 }
 
 // openTracer makes requests be traced if the environment names a collector.
-func (s *service) openTracer() (err error) {
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
-		if endpoint, ok := s.lookupEnv(name); ok && endpoint != "" {
-			s.tracer, err = tracing.New(context.Background(), buildVersion())
-			return err
-		}
+func (s *service) openTracer() error {
+	wanted, err := tracing.Wanted(s.lookupEnv)
+	if err == nil && wanted {
+		s.tracer, err = tracing.New(context.Background(), buildVersion(), func(err error) {
+			s.log.Warn().Err(err).Msg("spans could not be sent")
+		})
 	}
-	return nil
+	return err
 }
 
 // closeTracer sends the spans that are still held, if the collector takes them soon.
