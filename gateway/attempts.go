@@ -217,7 +217,7 @@ func (x *exchange) roundTrip(to *route.Upstream) error {
 	}
 	x.pieces = append(x.pieces[:0], nil, x.body[:from], x.model, x.body[until:])
 	asked := r.InjectUsage && x.askUsage()
-	x.writeHead(to, lengthOf(x.pieces))
+	x.writeHead(to, lengthOf(x.pieces), asked)
 	x.pieces[0] = x.out.head
 	x.answer, x.whole, x.first = x.answer[:0], false, time.Time{}
 
@@ -288,10 +288,11 @@ func (x *exchange) connect(pool *upstream.Pool, fresh bool) (*upstream.Conn, err
 
 // writeHead writes the head of the request for one upstream into x.out.head: its address and credential, and what of the
 // client's own headers crosses.
-func (x *exchange) writeHead(to *route.Upstream, length int) {
+// Of an answer that is to be changed on its way the gateway wants the plain text.
+func (x *exchange) writeHead(to *route.Upstream, length int, plain bool) {
 	if x.out == nil {
 		x.out = x.gateway.heads.Get().(*outgoing) //nolint:forcetypeassert // the pool holds nothing else
-		x.out.shared = appendRequestHeaders(x.out.shared[:0], &x.ctx.Request.Header, x.decoded, x.spans.request.On())
+		x.out.shared = appendRequestHeaders(x.out.shared[:0], &x.ctx.Request.Header, changes{decoded: x.decoded, traced: x.spans.request.On(), plain: plain})
 		x.out.shared = appendHeader(x.out.shared, requestIDHeader, x.id)
 	}
 	b := append(append(x.out.head[:0], x.method...), ' ')
@@ -312,7 +313,11 @@ func (x *exchange) writeHead(to *route.Upstream, length int) {
 		b = append(b, "\r\n"...)
 	}
 	if a := x.spans.attempt; a.On() {
-		b = appendHeader(b, traceparentHeader, a.Traceparent())
+		parent, state := a.Context()
+		b = appendHeader(b, traceparentHeader, parent)
+		if state != "" {
+			b = appendHeader(b, tracestateHeader, state)
+		}
 	}
 	b = append(b, x.out.shared...)
 	b = append(b, "\r\n"...)

@@ -18,32 +18,50 @@ const maxChains = 100_000
 // it has to go there. Ids are kept as hashes, so that the memory is bounded whatever upstreams call their responses.
 type chains struct {
 	mu    sync.Mutex
-	links *simplelru.LRU[[sha256.Size]byte, link]
+	links *simplelru.LRU[chain, link]
 }
+
+// chain is the hash of a response's id.
+type chain [sha256.Size]byte
 
 // link is where a response was made.
 type link struct {
 	route     string
 	candidate uint64 // its key
+	counted   bool   // its usage
 }
 
 func newChains() *chains {
-	links, err := simplelru.NewLRU[[sha256.Size]byte, link](maxChains, nil)
+	links, err := simplelru.NewLRU[chain, link](maxChains, nil)
 	if err != nil {
 		panic(err) // the size is a constant
 	}
 	return &chains{links: links}
 }
 
-func (c *chains) learn(id []byte, l link) {
-	key := sha256.Sum256(id)
+func (c *chains) learn(id []byte, l link) chain {
+	key := chain(sha256.Sum256(id))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.links.Add(key, l)
+	return key
+}
+
+// counts reports whether the usage of a response is still to be counted, once.
+func (c *chains) counts(key chain) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, known := c.links.Peek(key)
+	if !known || l.counted {
+		return false
+	}
+	l.counted = true
+	c.links.Add(key, l)
+	return true
 }
 
 func (c *chains) find(id []byte) (link, bool) {
-	key := sha256.Sum256(id)
+	key := chain(sha256.Sum256(id))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.links.Get(key)
@@ -95,6 +113,7 @@ func (x *exchange) findResponse() bool {
 		x.refuse(routeUnavailable(r))
 		return false
 	}
+	x.chain = sha256.Sum256(id)
 	x.request.KeepTo(l.candidate)
 	return true
 }

@@ -37,7 +37,7 @@ func stranger(s *route.Snapshot, h *fasthttp.RequestHeader) bool {
 		return true
 	}
 	_, unknown := s.Caller(secret, time.Now())
-	return (unknown != nil || len(secret) == 0) && !anyPublic(s)
+	return (unknown != nil || len(secret) == 0) && !s.Public
 }
 
 // maxBody is the largest body of any route, as the HTTP server takes it: there 0 is not unlimited.
@@ -83,15 +83,6 @@ func (x *exchange) unwelcome() *openai.Error {
 	return nil
 }
 
-func anyPublic(s *route.Snapshot) bool {
-	for _, r := range s.Routes() {
-		if r.Public() {
-			return true
-		}
-	}
-	return false
-}
-
 // serveBroken answers what the HTTP server could not read.
 func (g *Gateway) serveBroken(ctx *fasthttp.RequestCtx, err error) {
 	x := g.begin(ctx)
@@ -114,7 +105,7 @@ func (x *exchange) oversize() *openai.Error {
 		if refused := x.unwelcome(); refused != nil {
 			return refused
 		}
-	} else if !anyPublic(x.snapshot) {
+	} else if !x.snapshot.Public {
 		e.Message += fmt.Sprintf(" Without a valid key it is %d.", strangersBody)
 	}
 	return e

@@ -51,6 +51,7 @@ type state struct {
 	decoded   bool // body is not what was sent: its compression has been taken off
 	route     *route.Route
 
+	chain        chain          // of the response that is made or asked for; the zero value is none
 	out          *outgoing      // the head of the request for upstreams, while attempts are on
 	up           *upstream.Conn // the round trip that is on
 	to           *route.Upstream
@@ -103,6 +104,7 @@ func (x *exchange) end() {
 	x.releaseUpstream()
 	x.returnLease()
 	x.client.release()
+	x.countOnce()
 	now := time.Now()
 	x.traceEnd(now)
 	x.count(now)

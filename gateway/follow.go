@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -17,6 +18,9 @@ type follower struct {
 	whole  bool // the answer is JSON that can be read once it is there whole
 	wants  bool // the id of the response is still to come
 
+	passes bool   // the JSON passes before it is whole, and only its beginning and its end are read
+	begun  bool   // its beginning has been
+	end    []byte // of it, as far as it has come
 	hides  bool   // the client did not ask for the event that tells the usage: the gateway did
 	coding string // the answer is compressed so, and looked at when it is there whole
 	packed []byte // what has come of it, as long as that is not too much
@@ -31,7 +35,7 @@ type follower struct {
 
 // reset forgets the answer. It keeps memory up to a bound.
 func (f *follower) reset() {
-	*f = follower{events: f.events, held: reusable(f.held), out: reusable(f.out)}
+	*f = follower{events: f.events, end: reusable(f.end), held: reusable(f.held), out: reusable(f.out)}
 	f.events.Reset()
 }
 
@@ -43,7 +47,7 @@ func (f *follower) begin(h *fasthttp.ResponseHeader, e *openai.Endpoint, asked b
 	f.whole = !f.stream && bytes.HasPrefix(h.ContentType(), []byte("application/json"))
 	if encoding := h.ContentEncoding(); len(encoding) > 0 && string(encoding) != "identity" {
 		if f.stream || f.whole {
-			f.coding = string(encoding)
+			f.coding = strings.ToLower(string(encoding)) // in any case (RFC 9110, section 8.4)
 		}
 		f.stream, f.whole = false, false
 	}
@@ -60,6 +64,9 @@ func (x *exchange) follow(piece []byte) []byte {
 		return piece
 	case f.hides:
 		return x.filter(piece)
+	case f.passes:
+		x.followLong(piece)
+		return piece
 	case !f.stream:
 		return piece
 	}
@@ -105,9 +112,12 @@ func (f *follower) flush() []byte {
 // followEnd takes in what the end of a stream tells.
 func (x *exchange) followEnd() {
 	f := &x.follower
-	if f.coding != "" {
+	switch {
+	case f.coding != "":
 		x.followPacked()
-	} else if f.stream {
+	case f.passes:
+		f.usage.ReadEnd(f.end)
+	case f.stream:
 		if e, ok := f.events.End(); ok {
 			x.followEvent(e)
 		}
@@ -157,6 +167,30 @@ func (x *exchange) followWhole() {
 	}
 }
 
+// maxEnd is how much is kept of the end of a long answer. Its usage takes some hundred bytes, and little stands behind.
+const maxEnd = 4 << 10
+
+// followLong takes in a piece of a JSON answer that passes before it is whole. Its usage stands behind everything else, or
+// before it.
+func (x *exchange) followLong(piece []byte) {
+	f := &x.follower
+	if !f.begun && len(piece) > 0 {
+		f.begun = true
+		f.usage.Read(piece)
+		if f.wants {
+			x.learnResponse(piece)
+		}
+	}
+	if len(piece) >= maxEnd {
+		f.end = append(f.end[:0], piece[len(piece)-maxEnd:]...)
+		return
+	}
+	if len(f.end)+len(piece) > 2*maxEnd {
+		f.end = f.end[:copy(f.end, f.end[len(f.end)-maxEnd:])]
+	}
+	f.end = append(f.end, piece...)
+}
+
 // learnResponse notes who made a response, so that what goes on from it goes there, too.
 func (x *exchange) learnResponse(data []byte) {
 	id := openai.ResponseID(data)
@@ -165,7 +199,15 @@ func (x *exchange) learnResponse(data []byte) {
 	}
 	x.follower.wants = false
 	if x.lease.Held() {
-		x.gateway.chains.learn(id, link{route: x.route.Name, candidate: x.lease.Candidate().Key})
+		x.chain = x.gateway.chains.learn(id, link{route: x.route.Name, candidate: x.lease.Candidate().Key})
+	}
+}
+
+// countOnce forgets the usage that an answer tells of a response whose usage has been counted: whoever reads it again
+// does not use its tokens again. One that is made in the background tells them only to whoever reads it later.
+func (x *exchange) countOnce() {
+	if u := &x.follower.usage; u.Known && x.chain != (chain{}) && !x.gateway.chains.counts(x.chain) {
+		*u = openai.Usage{}
 	}
 }
 

@@ -285,6 +285,26 @@ func TestC118_UsageIsRead(t *testing.T) {
 			t.Errorf("%s %s: %v", ask.path, ask.body, l)
 		}
 	}
+	for path, body := range map[string]string{
+		"/v1/completions":          `{"model": "m", "prompt": "Say hello."}`,
+		"/v1/embeddings":           `{"model": "m", "input": "Say hello."}`,
+		"/v1/rerank":               `{"model": "m", "query": "hello", "documents": ["Say hello.", "Say nothing."]}`,
+		"/v1/score":                `{"model": "m", "text_1": "hello", "text_2": ["Say hello."]}`,
+		"/v1/images/generations":   `{"model": "m", "prompt": "hello"}`,
+		"/v1/audio/transcriptions": "",
+	} {
+		before := len(g.Requests())
+		headers := []string{}
+		if body == "" {
+			body, headers = form(field("model", "m"), file("file", "hello")), []string{"Content-Type", xyz}
+		}
+		if a := g.Post(path, body, headers...); a.Status != 200 {
+			t.Fatalf("%s: %d %s", path, a.Status, a.Body)
+		}
+		if l := g.WaitRequests(before + 1)[before]; l["input_tokens"] == nil || l["input_tokens"] == 0.0 {
+			t.Errorf("%s: %v", path, l)
+		}
+	}
 	// A stream whose client did not ask for usage says nothing of it.
 	before := len(g.Requests())
 	g.Post(chat, streamBody)

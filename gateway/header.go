@@ -64,15 +64,37 @@ func named(connection [][]byte, name []byte) bool {
 	return false
 }
 
-// appendRequestHeaders appends the client's headers that cross, as lines. The body's compression is not told of a body
-// that was decoded, nor is the client's span if the gateway has one of its own.
-func appendRequestHeaders(dst []byte, h *fasthttp.RequestHeader, decoded, traced bool) []byte {
+// changes are what the gateway does to a request or its answer that a client's header would be wrong about.
+type changes struct {
+	decoded bool // the body's compression has been taken off
+	traced  bool // the gateway has a span of its own
+	plain   bool // the answer must not be compressed
+}
+
+// drop reports whether a client's header would be wrong.
+func (c changes) drop(name []byte) bool {
+	switch string(name) {
+	case "Content-Encoding":
+		return c.decoded
+	case traceparentHeader, tracestateHeader:
+		return c.traced
+	case "Accept-Encoding":
+		return c.plain
+	}
+	return false
+}
+
+// appendRequestHeaders appends the client's headers that cross, as lines.
+func appendRequestHeaders(dst []byte, h *fasthttp.RequestHeader, c changes) []byte {
 	connection := h.PeekAll("Connection")
 	for name, value := range h.All() {
-		if dropRequestHeader(name) || decoded && string(name) == "Content-Encoding" || traced && string(name) == traceparentHeader || len(connection) > 0 && named(connection, name) {
+		if dropRequestHeader(name) || c != (changes{}) && c.drop(name) || len(connection) > 0 && named(connection, name) {
 			continue
 		}
 		dst = appendHeader(dst, name, value)
+	}
+	if c.plain {
+		dst = appendHeader(dst, "Accept-Encoding", "identity")
 	}
 	return dst
 }

@@ -60,7 +60,7 @@ func TestC075_RequestHeadersThatCross(t *testing.T) {
 		"Authorization: Bearer s3cret", "X-Api-Key: s3cret", "Api-Key: s3cret", "Proxy-Authorization: Basic s3cret", "Cookie: a=s3cret",
 		"X-Request-Id: abc", "Content-Length: 5", "Content-Type: application/json", "User-Agent: test/1",
 		"Anthropic-Version: 2023-06-01", "Anthropic-Beta: a", "Anthropic-Beta: b", "Accept-Encoding: gzip, br", "Traceparent: 00-1-2-01", "X-Custom: ünï")
-	got := string(appendRequestHeaders(nil, h, false, false))
+	got := string(appendRequestHeaders(nil, h, changes{}))
 	for _, want := range []string{
 		"Content-Type: application/json\r\n", "User-Agent: test/1\r\n", "Anthropic-Version: 2023-06-01\r\n",
 		"Anthropic-Beta: a\r\nAnthropic-Beta: b\r\n", "Accept-Encoding: gzip, br\r\n", "Traceparent: 00-1-2-01\r\n", "X-Custom: ünï\r\n",
@@ -122,7 +122,7 @@ func BenchmarkRequestHeaders(b *testing.B) {
 	buf := make([]byte, 0, 1024)
 	b.ReportAllocs()
 	for b.Loop() {
-		buf = appendRequestHeaders(buf[:0], h, false, false)
+		buf = appendRequestHeaders(buf[:0], h, changes{})
 	}
 }
 
@@ -134,7 +134,7 @@ func TestInternalHeadersStayHere(t *testing.T) {
 		h.Add(name, "forged")
 	}
 	h.Add("X-Gpustack-Model", "stays")
-	if got := string(appendRequestHeaders(nil, h, false, false)); got != "X-Gpustack-Model: stays\r\n" {
+	if got := string(appendRequestHeaders(nil, h, changes{})); got != "X-Gpustack-Model: stays\r\n" {
 		t.Errorf("%q crosses", got)
 	}
 }

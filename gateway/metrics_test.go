@@ -12,16 +12,22 @@ import (
 	"github.com/gpustack/gpustack-gateway/internal/sim"
 )
 
-// series is how many series a scrape has, and its size in bytes.
-func series(g *gatewaytest.Gateway) (n, size int) {
+// scrape returns what Prometheus would read.
+func scrape(g *gatewaytest.Gateway) string {
 	w := httptest.NewRecorder()
 	g.Metrics.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	for line := range strings.Lines(w.Body.String()) {
+	return w.Body.String()
+}
+
+// series is how many series a scrape has, and its size in bytes.
+func series(g *gatewaytest.Gateway) (n, size int) {
+	text := scrape(g)
+	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "gpustack_") || strings.HasPrefix(line, "gen_ai_") {
 			n++
 		}
 	}
-	return n, w.Body.Len()
+	return n, len(text)
 }
 
 // Test that what clients make up makes no series: names of models, paths, methods, headers, keys, sessions.

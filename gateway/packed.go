@@ -53,6 +53,10 @@ func (d *decoders) unpack(coding string, packed []byte) (body []byte, ok bool) {
 		body, err = d.gunzip(packed, maxUnpacked)
 	case "zstd":
 		body, err = d.unzstd(packed, maxUnpacked)
+	case "deflate": // which HTTP means zlib by (RFC 9110, section 8.4.1.2)
+		out := &bounded{}
+		_, err = fasthttp.WriteInflate(out, packed)
+		body = out.Bytes()
 	case "br":
 		out := &bounded{}
 		_, err = fasthttp.WriteUnbrotli(out, packed)

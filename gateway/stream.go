@@ -139,6 +139,10 @@ func (x *exchange) commit() {
 		length = len(x.answer) + int(n)
 	}
 	x.status = x.head.StatusCode()
+	if x.follower.whole && !x.whole {
+		x.follower.passes = true
+		x.followLong(x.answer)
+	}
 	x.releaseBody()
 	x.writeAnswer(x.head, length)
 }

@@ -1,13 +1,17 @@
 package gateway
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/gpustack/gpustack-gateway/internal/tracing"
 )
 
-// The header by which spans of several processes become one trace (W3C Trace Context).
-const traceparentHeader = "Traceparent"
+// The headers by which spans of several processes become one trace (W3C Trace Context).
+const (
+	traceparentHeader = "Traceparent"
+	tracestateHeader  = "Tracestate"
+)
 
 // spans are what is traced of a request, if anything is.
 type spans struct{ request, attempt tracing.Span }
@@ -18,7 +22,8 @@ func (x *exchange) traceRequest() {
 		return
 	}
 	h := &x.ctx.Request.Header
-	x.spans.request = x.gateway.tracer.Request("request", string(h.Peek(traceparentHeader)), string(h.Peek("Tracestate")), x.start)
+	state := string(bytes.Join(h.PeekAll(tracestateHeader), []byte(","))) // which may stand there several times
+	x.spans.request = x.gateway.tracer.Request("request", string(h.Peek(traceparentHeader)), state, x.start)
 }
 
 // traceAttempt begins the span of an attempt.

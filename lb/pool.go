@@ -70,8 +70,8 @@ type Pool struct {
 	rand       Rand
 	candidates []Candidate
 	targets    []target
-	*rotor             // the position among the targets
-	round      []int32 // one round of targets: see schedule
+	*rotor     // the position among the targets
+	round      round
 	models     []int32 // each candidate's model, as a small number
 	distinct   int     // how many models there are
 	votes      []vote
@@ -104,8 +104,8 @@ func NewPool(c Config) *Pool {
 		}
 		p.targets = append(p.targets, target{Target: t, rotor: c.Fleet.rotor(c.Route, t.Name)})
 	}
-	parts := shares(weights, maxSchedule)
-	p.round = schedule(parts)
+	parts := shares(weights)
+	p.round = newRound(parts)
 	for i := range p.targets {
 		p.targets[i].share = parts[i]
 	}

@@ -156,7 +156,7 @@ func (c *choice) candidates() []CandidateReport {
 // share returns what part of the traffic each instance of a target gets while all are well.
 func (p *Pool) share(target int) float64 {
 	t := &p.targets[target]
-	return float64(t.share) / float64(len(p.round)) / float64(len(t.members))
+	return float64(t.share) / float64(p.round.length()) / float64(len(t.members))
 }
 
 // voters reports what the plugins voted by.

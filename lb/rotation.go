@@ -49,10 +49,10 @@ func (c *choice) turn() int {
 	if r.turned {
 		return r.turn
 	}
-	if len(p.round) == 1 {
-		return int(p.round[0])
+	if len(p.targets) == 1 {
+		return 0
 	}
-	t := int(p.round[c.advance(p.rotor)%uint64(len(p.round))])
+	t := p.round.at(c.advance(p.rotor))
 	if c.lease != nil {
 		r.turn, r.turned = t, true
 	}

@@ -2,13 +2,14 @@ package lb
 
 import "math"
 
-// maxSchedule bounds the length of a schedule, and so the precision of weights: where the reduced weights of a route
-// sum to more, each share is off by less than 1/maxSchedule of the traffic, and none is rounded down to nothing.
-const maxSchedule = 1 << 16
+// longestRound bounds the length of a round, so that places can be multiplied with shares, and with it the precision of
+// weights: where the reduced weights of a route sum to more, each share is off by less than 1/longestRound of the traffic,
+// and none is rounded down to nothing.
+const longestRound = 1 << 30
 
 // shares reduces weights to the smallest whole numbers in the same proportion, or in nearly the same if those would sum
-// to more than most. Weights that are not positive get 0; if none is positive all get 1.
-func shares(weights []int64, most int) []int64 {
+// to more than longestRound. Weights that are not positive get 0; if none is positive all get 1.
+func shares(weights []int64) []int64 {
 	out := make([]int64, len(weights))
 	var divisor int64
 	var sum float64
@@ -24,7 +25,7 @@ func shares(weights []int64, most int) []int64 {
 		}
 		return out
 	}
-	exact := sum/float64(divisor) <= float64(most)
+	exact := sum/float64(divisor) <= longestRound
 	var before float64
 	for i, w := range weights {
 		switch {
@@ -34,7 +35,7 @@ func shares(weights []int64, most int) []int64 {
 		default:
 			// Rounding where each share ends, not its length, keeps the sum, and so every share, right.
 			end := before + float64(w)
-			out[i] = max(1, int64(math.Round(end/sum*float64(most))-math.Round(before/sum*float64(most))))
+			out[i] = max(1, int64(math.Round(end/sum*longestRound)-math.Round(before/sum*longestRound)))
 			before = end
 		}
 	}
@@ -48,26 +49,45 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// schedule lays out one round of targets so that each has as many places as its share, spread evenly: smooth weighted
-// round robin, in which every place goes to the target that is furthest behind. Repeated, any window as long as the
-// round holds every target exactly share times, wherever it starts.
-func schedule(shares []int64) []int32 {
-	var length int64
-	for _, s := range shares {
-		length += s
+// round is one round of a rotation among targets: each has as many places in it as its share, spread evenly. Where a place
+// goes is worked out when it is asked for, so that a round of any length takes no more memory than its targets.
+type round struct {
+	before []int64 // before[i] is the sum of the shares of the targets before i; the last one that of all
+	even   bool    // each target has one place
+}
+
+func newRound(shares []int64) round {
+	r := round{before: make([]int64, len(shares)+1), even: true}
+	for i, s := range shares {
+		r.before[i+1] = r.before[i] + s
+		r.even = r.even && s == 1
 	}
-	round := make([]int32, 0, length)
-	behind := make([]int64, len(shares))
-	for range length {
-		next := 0
-		for i, s := range shares {
-			behind[i] += s
-			if behind[i] > behind[next] {
-				next = i
-			}
+	return r
+}
+
+// length returns how many places there are, 0 without targets.
+func (r round) length() int64 { return r.before[len(r.before)-1] }
+
+// at returns the target that the k-th place goes to; after the last one the round begins again. There must be a place.
+//
+// The targets are halved again and again. Of the places 0 to k-1 of two halves with the shares l and r, the left one has
+// l/(l+r), rounded up: no half is ever ahead or behind by a whole place (such sequences are known as Sturmian words),
+// and in any row of places as long as the round each target has exactly its share, wherever the row begins.
+func (r round) at(k uint64) int {
+	low, high := 0, len(r.before)-1
+	place := int64(k % uint64(r.length()))
+	if r.even { // in the order written
+		return int(place)
+	}
+	for high-low > 1 {
+		middle := int(uint(low+high) / 2)
+		left, all := r.before[middle]-r.before[low], r.before[high]-r.before[low]
+		lefts := (place*left + all - 1) / all
+		if ((place+1)*left+all-1)/all > lefts {
+			place, high = lefts, middle
+		} else {
+			place, low = place-lefts, middle
 		}
-		behind[next] -= length
-		round = append(round, int32(next))
 	}
-	return round
+	return low
 }

@@ -117,6 +117,17 @@ func belowBase(path []byte) []byte {
 	return path
 }
 
+// EndpointAtEnd returns the path of the endpoint that a longer path ends in, "" if it ends in none: what somebody has
+// written too much where a base was to be written.
+func EndpointAtEnd(path string) (longest string) {
+	for end := range endpoints {
+		if end != "/" && len(end) > len(longest) && strings.HasSuffix(path, end) {
+			longest = end
+		}
+	}
+	return longest
+}
+
 func (e *Endpoint) takes(method []byte) bool {
 	if e.Allow == post {
 		return string(method) == post

@@ -150,3 +150,15 @@ func BenchmarkResolve(b *testing.B) {
 		_, _, _ = Resolve(method, path)
 	}
 }
+
+func TestEndpointAtEnd(t *testing.T) {
+	for path, want := range map[string]string{
+		"": "", "/": "", "/v1": "", "/api/v1": "", "/v1/chat/completions": "/chat/completions", "/x/completions": "/completions",
+		"/chat": "", "/my-completions": "", "/v1/messages": "/messages", "/v1/messages/count_tokens": "/messages/count_tokens", "/models": "/models",
+		"/v1/chat/completions/more": "",
+	} {
+		if got := EndpointAtEnd(path); got != want {
+			t.Errorf("%q: got %q, want %q", path, got, want)
+		}
+	}
+}

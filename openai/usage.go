@@ -42,6 +42,23 @@ func (u *Usage) Read(data []byte) {
 	}
 }
 
+// ReadEnd takes in what a whole answer says whose end only is at hand, if its usage is in that. A member counts that all
+// braces behind it leave at the top: with a brace before it, the rest is an object of its own.
+func (u *Usage) ReadEnd(end []byte) {
+	at := bytes.LastIndex(end, []byte(`"usage"`))
+	if at < 0 {
+		return
+	}
+	rest := append([]byte{'{'}, end[at:]...)
+	var s jsonscan.Scanner
+	for s.Object(rest); s.Next(); {
+		continue
+	}
+	if s.Err() == nil {
+		u.Read(rest)
+	}
+}
+
 func (u *Usage) read(usage []byte) {
 	var input, output, total int64 = -1, -1, -1
 	var s jsonscan.Scanner

@@ -97,6 +97,27 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+func TestUsage_ReadEnd(t *testing.T) {
+	for end, want := range map[string]Usage{
+		`,0.12,0.5]}],"model":"e","usage":{"prompt_tokens":8,"total_tokens":8}}`:   {8, 0, 0, 0, true},
+		"0.5]}], \"usage\" : {\"prompt_tokens\": 8},\n\"model\": {\"a\": [1]} }\n": {8, 0, 0, 0, true},
+		`"usage":{"prompt_tokens":8}}`:                                             {8, 0, 0, 0, true},
+		`"x","usage":{"prompt_tokens":8}}]}`:                                       {}, // somebody else's
+		`"x","usage":{"prompt_tokens":8}}}`:                                        {},
+		`"x","usage":{"prompt_tokens":8`:                                           {}, // it broke off
+		`"x","usage":{"prompt_tokens":8},"b64":"abc`:                               {},
+		`sage":{"prompt_tokens":8}}`:                                               {},
+		`"text":"\"usage\":{\"prompt_tokens\":8}"}`:                                {},
+		`"usage":{"prompt_tokens":1},"data":["x"],"usage":{"prompt_tokens":8}}`:    {8, 0, 0, 0, true},
+		``: {}, `}`: {},
+	} {
+		var u Usage
+		if u.ReadEnd([]byte(end)); u != want {
+			t.Errorf("%s: %+v, want %+v", end, u, want)
+		}
+	}
+}
+
 func TestResponseID(t *testing.T) {
 	for data, want := range map[string]string{
 		`{"id":"resp_1","object":"response","output":[]}`:                                   "resp_1",

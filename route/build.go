@@ -49,6 +49,7 @@ func Build(f *File, o Options) (*Snapshot, []Problem) {
 		r := b.route(jsontree.Index("routes", i), &f.Routes[i])
 		b.snapshot.routes = append(b.snapshot.routes, r)
 		b.snapshot.byName[r.Name] = r
+		b.snapshot.Public = b.snapshot.Public || r.Public()
 		b.collect(r, addresses)
 	}
 	b.snapshot.MaxBodyBytes = b.largestBody()

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/gpustack/gpustack-gateway/internal/jsontree"
+	"github.com/gpustack/gpustack-gateway/openai"
 )
 
 // name checks a name that is referred to, and that it is the only one among those taken.
@@ -70,6 +71,7 @@ func (c *checker) checkModel(at string, m *ModelEntry) {
 			c.refuse(capAt, fmt.Sprintf("%d is less than 0; 0 is unlimited", in.MaxInflight))
 		}
 		address, base, ok := c.url(jsontree.Field(at, "url"), in.URL)
+		c.longBase(jsontree.Field(at, "url"), in.URL, base)
 		if given, right := c.given(capAt, jsontree.Number); !ok || given && !right {
 			continue
 		}
@@ -121,12 +123,27 @@ func (c *checker) url(at, text string) (a Address, base string, ok bool) {
 	return a, base, err == nil
 }
 
+// longBase warns of a base URL that has an endpoint's path at its end already.
+func (c *checker) longBase(at, text, base string) {
+	if end := openai.EndpointAtEnd(base); end != "" {
+		c.add(Warning, at, fmt.Sprintf("%.100q ends in the path of an endpoint, which is added to it for each request; leave %s out", text, end))
+	}
+}
+
+// decides reports whether providers of a type are decision services.
+func decides(kind string) bool { return kind == "typesafe" || kind == "systemone" }
+
 var providerTypes = []string{"openai", "anthropic", "typesafe", "systemone"}
 
 func (c *checker) checkProvider(at string, p *ProviderEntry) {
 	c.name(at, p.Name, c.providers)
 	c.oneOf(jsontree.Field(at, "type"), p.Type, providerTypes)
-	c.url(jsontree.Field(at, "endpoint"), p.Endpoint)
+	endpointAt := jsontree.Field(at, "endpoint")
+	_, base, _ := c.url(endpointAt, p.Endpoint)
+	if decides(p.Type) && strings.HasSuffix(base, "/v1") {
+		c.add(Warning, endpointAt, fmt.Sprintf("%.100q ends in /v1, and /v1/systemone is added to it; leave /v1 out", p.Endpoint))
+	}
+	c.longBase(endpointAt, p.Endpoint, base)
 	c.texts(jsontree.Field(at, "models"), p.Models)
 }
 

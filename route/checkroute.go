@@ -50,6 +50,20 @@ func (c *checker) checkAccess(at string, r *Entry) {
 		c.add(Warning, policy, "nobody may use the route, since allowed_users lists no user")
 	case r.access() != AllowedUsers && r.AllowedUsers != nil:
 		c.add(Warning, users, fmt.Sprintf("counts for nothing, since access_policy is %s", r.access()))
+	case r.access() == AllowedUsers:
+		c.checkUsers(users, r.AllowedUsers)
+	}
+}
+
+// checkUsers warns of users whose key there is none of: they may be misspelt.
+func (c *checker) checkUsers(at string, users []string) {
+	if !c.complete("api_keys") {
+		return
+	}
+	for i, user := range users {
+		if user != "" && !c.users[user] {
+			c.add(Warning, jsontree.Index(at, i), fmt.Sprintf("%.60q is the user of no API key", user))
+		}
 	}
 }
 

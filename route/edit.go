@@ -20,6 +20,15 @@ func (s *Snapshot) Provider(name string) (Upstream, bool) {
 	return up, ok
 }
 
+// Providers returns the names of the providers.
+func (s *Snapshot) Providers() map[string]bool {
+	names := make(map[string]bool, len(s.providers))
+	for name := range s.providers {
+		names[name] = true
+	}
+	return names
+}
+
 // Path returns the path of the routes file.
 func (t *Table) Path() string { return t.path }
 

@@ -39,6 +39,7 @@ type checker struct {
 	served    map[string]string // the name that each model's engines know
 	providers map[string]string
 	routes    map[string]string
+	users     map[string]bool  // whose keys there are
 	caps      map[string]limit // by the engine's identity
 }
 
@@ -77,6 +78,10 @@ func (c *checker) check() {
 	f := c.file
 	c.models, c.providers, c.routes = map[string]string{}, map[string]string{}, map[string]string{}
 	c.caps, c.served = map[string]limit{}, map[string]string{}
+	c.users = make(map[string]bool, len(f.Keys))
+	for i := range f.Keys {
+		c.users[f.Keys[i].User] = true
+	}
 	for i := range f.Models {
 		c.checkModel(jsontree.Index("models", i), &f.Models[i])
 	}

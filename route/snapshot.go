@@ -16,6 +16,7 @@ type Snapshot struct {
 	Generation   uint64    // counts the snapshots of a table, from 1; 0 if it is not of a table
 	Loaded       time.Time // when it began to serve
 	MaxBodyBytes int64     // the largest of any route; 0 is unlimited
+	Public       bool      // a route needs no key
 
 	routes    []*Route
 	byName    map[string]*Route

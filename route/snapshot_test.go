@@ -139,6 +139,16 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
+func TestPublic(t *testing.T) {
+	const file = `{ "models": [ { "name": "m", "instances": [] } ], "routes": [ { "name": "a", "targets": [ { "model": "m" } ] },
+		{ "name": "b", "access_policy": %q, "targets": [ { "model": "m" } ] }, { "name": "c", "targets": [ { "model": "m" } ] } ] }`
+	for access, want := range map[string]bool{"public": true, "authed": false, "allowed_users": false} {
+		if s := mustBuild(t, fmt.Sprintf(file, access), testOptions()); s.Public != want {
+			t.Errorf("%s: got %v", access, s.Public)
+		}
+	}
+}
+
 func TestMaxBodyBytes(t *testing.T) {
 	const file = `{ "models": [ { "name": "m", "instances": [] } ], "routes": [ %s ], "defaults": { "max_body_bytes": 50 } }`
 	route := func(name, more string) string {

@@ -97,7 +97,7 @@ func (b *builder) reach(p *ProviderEntry) (up Upstream, id string) {
 	}
 	up = Upstream{Target: p.Name, Instance: p.Name, Address: a}
 	switch {
-	case p.Type == "typesafe" || p.Type == "systemone":
+	case decides(p.Type):
 		up.Address.BasePath = base + "/v1" // their contract: POST {endpoint}/v1/systemone
 	case base == "":
 		up.Address.BasePath = defaultBase

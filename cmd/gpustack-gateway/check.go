@@ -19,7 +19,7 @@ type checkCommand struct {
 
 // Help is shown below the command's usage.
 func (*checkCommand) Help() string {
-	return `Prints every problem as file:line:column: path: message, then each route with the way it balances. Exits 0 if every route can serve, 1 if the file cannot be used or a route cannot serve, 2 if the file cannot be read.`
+	return `Prints every problem as file:line:column: path: message, then each route with the way it balances. Environment variables that the file names have to be set; any value will do. Exits 0 if every route can serve, 1 if the file cannot be used or a route cannot serve, 2 if the file cannot be read.`
 }
 
 // Run checks the file exactly as serve would load it.

@@ -25,6 +25,8 @@ func TestCheck(t *testing.T) {
 		"mistakes": {models + `{"name": "m", "targets": [{"model": "c"}]}, {"name": "m", "targets": [{"model": "a", "weight": -1}]}]}`, exitFailed,
 			[]string{`stdin:3:37: routes[0].targets[0].model: "c" is not a model of this file`, `stdin:3:54: routes[1].name: "m" is the name of routes[0] already`,
 				"routes[1].targets[0].weight: -1 is less than 0", "cannot be used: 3 problems"}},
+		"a variable that is not set": {`{"providers": [{"name": "p", "type": "openai", "endpoint": "http://p", "api_token": "${CHECK_TEST_IS_NOT_SET}"}], "routes": []}`, exitFailed,
+			[]string{"stdin:1:85: providers[0].api_token: the environment variable CHECK_TEST_IS_NOT_SET is not set", "cannot be used: 1 problem"}},
 	} {
 		status, stdout, stderr := command(t, test.file, "check", "-")
 		squeezed := strings.Join(strings.Fields(stdout), " ")

@@ -90,10 +90,24 @@ func TestServeFollowsTheRoutesFile(t *testing.T) {
 	if got := status(); got != 200 {
 		t.Errorf("status %d with a broken file", got)
 	}
-	_, scrape := ask(t, http.DefaultClient, "GET", "http://"+at.admin+"/metrics", "")
-	if !strings.Contains(scrape, "gpustack_gateway_config_last_reload_successful 0\n") {
-		t.Error("the metrics do not tell of the mistake")
+	told := func(what, want string) {
+		t.Helper()
+		gatewaytest.Eventually(t, "the metrics tell "+what, func() bool {
+			_, scrape := ask(t, http.DefaultClient, "GET", "http://"+at.admin+"/metrics", "")
+			return strings.Contains(scrape, want+"\n")
+		})
 	}
+	const good = "gpustack_gateway_config_last_reload_successful"
+	told("of the mistake", good+" 0")
+	write(public(e.URL())) // which has served all the while
+	told("that it is mended", good+" 1")
+	if err := os.Remove(routes); err != nil {
+		t.Fatal(err)
+	}
+	told("that the file is gone", `gpustack_gateway_config_reloads_total{result="unreadable"} 1`)
+	told("that this is not well", good+" 0")
+	write(public(e.URL()))
+	told("that it is back", good+" 1")
 	write(`{"routes": []}`)
 	gatewaytest.Eventually(t, "the route is gone", func() bool { return status() == 401 })
 	write(public(e.URL()))

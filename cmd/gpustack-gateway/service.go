@@ -88,14 +88,14 @@ func newService(c settings) (*service, error) {
 }
 
 // openTracer makes requests be traced if the environment names a collector.
-func (s *service) openTracer() (err error) {
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
-		if endpoint, ok := s.lookupEnv(name); ok && endpoint != "" {
-			s.tracer, err = tracing.New(context.Background(), buildVersion())
-			return err
-		}
+func (s *service) openTracer() error {
+	wanted, err := tracing.Wanted(s.lookupEnv)
+	if err == nil && wanted {
+		s.tracer, err = tracing.New(context.Background(), buildVersion(), func(err error) {
+			s.log.Warn().Err(err).Msg("spans could not be sent")
+		})
 	}
-	return nil
+	return err
 }
 
 // closeTracer sends the spans that are still held, if the collector takes them soon.
@@ -138,7 +138,7 @@ func (s *service) load() error {
 		return errReported
 	}
 	s.logProblems(problems)
-	s.metrics.Reload(s.table.Load().Generation, true, time.Now())
+	s.metrics.Reload(s.table.Load().Generation, metrics.Loaded, time.Now())
 	return nil
 }
 
@@ -170,7 +170,7 @@ func (s *service) newAdmin() http.Handler {
 // retain closes the connections to addresses that a new snapshot no longer knows, drops the series of routes that are gone,
 // and has the engines asked that it wants asked.
 func (s *service) retain(snapshot *route.Snapshot) {
-	s.metrics.Retain(admin.Places(snapshot), snapshot.Users())
+	s.metrics.Retain(admin.Known(snapshot))
 	s.probes.set(snapshot.Checks())
 	known := make(map[upstream.Addr]bool)
 	for _, a := range snapshot.Addresses() {
@@ -240,23 +240,26 @@ func (s *service) reload(cause string) {
 			s.log.Error().Str("cause", cause).Interface("fault", fault).Msg("reload failed")
 		}
 	}()
+	before := s.table.Status()
 	changed, problems, err := s.table.Reload()
+	snapshot := s.table.Load()
 	switch {
 	case err != nil:
+		s.metrics.Reload(snapshot.Generation, metrics.Unreadable, time.Now())
 		s.log.Error().Str("cause", cause).Err(err).Msg("routes file cannot be read, the last good one keeps serving")
 	case refused(problems):
-		s.metrics.Reload(s.table.Load().Generation, false, time.Now())
+		s.metrics.Reload(snapshot.Generation, metrics.Refused, time.Now())
 		s.logProblems(problems)
 		s.log.Error().Str("cause", cause).Int("problems", len(problems)).Msg("routes file refused, the last good one keeps serving")
-	case !changed:
-		if cause == "signal" {
-			s.log.Info().Str("cause", cause).Msg("routes file is as it was")
-		}
 	case changed:
 		s.logProblems(problems)
-		snapshot := s.table.Load()
-		s.metrics.Reload(snapshot.Generation, true, snapshot.Loaded)
+		s.metrics.Reload(snapshot.Generation, metrics.Loaded, snapshot.Loaded)
 		s.log.Info().Str("cause", cause).Uint64("generation", snapshot.Generation).Int("routes", len(snapshot.Routes())).Msg("routes loaded")
+	case before.Err != nil || before.Refused:
+		s.metrics.Reload(snapshot.Generation, metrics.Loaded, time.Now())
+		s.log.Info().Str("cause", cause).Uint64("generation", snapshot.Generation).Msg("routes file is again the one that serves")
+	case cause == "signal":
+		s.log.Info().Str("cause", cause).Msg("routes file is as it was")
 	}
 }
 

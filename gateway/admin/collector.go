@@ -27,6 +27,7 @@ var (
 	activeDesc   = desc("active_requests", "Requests being served.")
 	clientsDesc  = desc("client_connections", "Open connections of clients.")
 	inflightDesc = desc("inflight_requests", "Requests in flight at an engine.", "engine")
+	untilDesc    = desc("engine_ejected_until_timestamp_seconds", "When the ejection of an engine ends; there only while it is ejected.", "engine")
 	stateDesc    = desc("engine_state", "1 for the state that an engine is in.", "engine", "state")
 	instanceDesc = desc("instance_info", "Always 1; says which engine is behind an instance of a route.", "route", "target", "target_instance", "engine")
 	circuitDesc  = desc("decision_circuit_open", "1 while a decision service is left alone because it has failed.", "provider")
@@ -36,7 +37,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (l *Live) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{activeDesc, clientsDesc, inflightDesc, stateDesc, instanceDesc, circuitDesc, waitingDesc, usableDesc} {
+	for _, d := range []*prometheus.Desc{activeDesc, clientsDesc, inflightDesc, untilDesc, stateDesc, instanceDesc, circuitDesc, waitingDesc, usableDesc} {
 		ch <- d
 	}
 }
@@ -51,7 +52,11 @@ func (l *Live) Collect(ch chan<- prometheus.Metric) {
 	now := time.Now()
 	for _, e := range l.Fleet.Engines() {
 		gauge(inflightDesc, float64(e.Inflight()), e.URL())
-		gauge(stateDesc, 1, e.URL(), e.Health(now).Status.String())
+		health := e.Health(now)
+		gauge(stateDesc, 1, e.URL(), health.Status.String())
+		if health.Status == lb.Ejected {
+			gauge(untilDesc, float64(health.Until.UnixMilli())/1e3, e.URL())
+		}
 	}
 	for _, r := range l.Table.Load().Routes() {
 		if r.Reason != "" {
@@ -82,8 +87,13 @@ func (l *Live) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Places returns where the requests of a snapshot may be served, as the metrics name it.
-func Places(s *route.Snapshot) map[metrics.Place]bool {
+// Known returns what a snapshot has, as the metrics name it.
+func Known(s *route.Snapshot) metrics.Known {
+	return metrics.Known{Places: places(s), Users: s.Users(), Providers: s.Providers()}
+}
+
+// places returns where the requests of a snapshot may be served.
+func places(s *route.Snapshot) map[metrics.Place]bool {
 	places := map[metrics.Place]bool{}
 	for _, r := range s.Routes() {
 		places[metrics.Place{Route: r.Name}] = true // of what is refused before anybody is chosen

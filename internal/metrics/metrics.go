@@ -48,14 +48,15 @@ type Metrics struct {
 	reloaded   prometheus.Gauge
 	reloadGood prometheus.Gauge
 
-	mu    sync.RWMutex
-	users map[string]bool // whose tokens were counted
-	cells map[Place]*cell
+	mu        sync.RWMutex
+	users     map[string]bool // whose tokens were counted
+	providers map[string]bool // who were asked for decisions
+	cells     map[Place]*cell
 }
 
 // New returns metrics that have counted nothing yet.
 func New(version string) *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), cells: map[Place]*cell{}, users: map[string]bool{}}
+	m := &Metrics{registry: prometheus.NewRegistry(), cells: map[Place]*cell{}, users: map[string]bool{}, providers: map[string]bool{}}
 	m.requests = m.counter("requests_total", "Requests that ended, by how.", "route", "target", "target_instance", "status_class", "outcome")
 	m.duration = m.histogram("gen_ai_server_request_duration_seconds", "From a request's arrival to the end of its answer.", durations, "route", "target")
 	m.first = m.histogram("gen_ai_server_time_to_first_token_seconds", "From a request's arrival to the first byte of its streamed answer's body.", firstTokens, "route", "target")
@@ -70,9 +71,9 @@ func New(version string) *Metrics {
 	m.decisions = m.counter("decision_requests_total", "Questions to decision services, by how they ended.", "provider", "result")
 	m.decisionTime = m.histogramNamed("decision_duration_seconds", "How long a request waited for a decision service.", calls, "provider")
 	m.generation = m.gauge("config_generation", "Number of the configuration that serves; it grows with every change.")
-	m.reloads = m.counter("config_reloads_total", "Times that a changed routes file was read, by result.", "result")
+	m.reloads = m.counter("config_reloads_total", "Times that the routes file was read after a change, by result.", "result")
 	m.reloaded = m.gauge("config_last_reload_timestamp_seconds", "When the routes file was last read after a change.")
-	m.reloadGood = m.gauge("config_last_reload_successful", "1 if the routes file as it is now serves, 0 if it was refused.")
+	m.reloadGood = m.gauge("config_last_reload_successful", "1 if the routes file as it is now serves, 0 if it was refused or can't be read.")
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "build_info", Help: "Always 1; the label is the version."}, []string{"version"})
 	info.WithLabelValues(version).Set(1)
 	m.registry.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -111,17 +112,28 @@ func (m *Metrics) Handler() http.Handler {
 
 // Decision counts a question to a decision service.
 func (m *Metrics) Decision(provider, result string, took time.Duration) {
+	m.know(m.providers, provider)
 	m.decisions.WithLabelValues(provider, result).Inc()
 	m.decisionTime.WithLabelValues(provider).Observe(took.Seconds())
 }
 
-// Reload counts that a changed routes file was read.
-func (m *Metrics) Reload(generation uint64, good bool, at time.Time) {
-	result, value := "ok", 1.0
-	if !good {
-		result, value = "refused", 0
+// ReloadResult is what became of a changed routes file.
+type ReloadResult string
+
+// The results of a reload.
+const (
+	Loaded     ReloadResult = "ok"
+	Refused    ReloadResult = "refused"
+	Unreadable ReloadResult = "unreadable"
+)
+
+// Reload counts that the routes file was read after a change, or could not be.
+func (m *Metrics) Reload(generation uint64, result ReloadResult, at time.Time) {
+	value := 0.0
+	if result == Loaded {
+		value = 1
 	}
-	m.reloads.WithLabelValues(result).Inc()
+	m.reloads.WithLabelValues(string(result)).Inc()
 	m.generation.Set(float64(generation))
 	m.reloaded.Set(float64(at.UnixMilli()) / 1e3)
 	m.reloadGood.Set(value)

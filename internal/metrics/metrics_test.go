@@ -24,7 +24,7 @@ func TestRequest(t *testing.T) {
 	m.Attempt("r", "t", "i", Answered)
 	m.Ejected("t", "i")
 	m.Decision("jev", "timeout", 3*time.Second)
-	m.Reload(7, false, time.Unix(1, 0))
+	m.Reload(7, Refused, time.Unix(1, 0))
 	text := scrape(m)
 	for _, want := range []string{
 		`gpustack_gateway_requests_total{outcome="ok",route="r",status_class="2xx",target="t",target_instance="i"} 1`,
@@ -45,16 +45,16 @@ func TestRequest(t *testing.T) {
 		}
 	}
 	here := Place{Route: "r", Target: "t", Instance: "i"}
-	m.Retain(map[Place]bool{here: true}, map[string]bool{"alice": true})
-	if got := scrape(m); strings.Count(got, `"r"`) != strings.Count(text, `"r"`) || !strings.Contains(got, "alice") {
+	m.Retain(Known{Places: map[Place]bool{here: true}, Users: map[string]bool{"alice": true}, Providers: map[string]bool{"jev": true}})
+	if got := scrape(m); strings.Count(got, `"r"`) != strings.Count(text, `"r"`) || !strings.Contains(got, "alice") || !strings.Contains(got, "jev") {
 		t.Error("series of what is still there are gone")
 	}
-	m.Retain(map[Place]bool{{Route: "r", Target: "t", Instance: "j"}: true}, nil)
-	if got := scrape(m); strings.Contains(got, `target_instance="i"`) || strings.Contains(got, "alice") || !strings.Contains(got, `gen_ai_server_request_duration_seconds_count{route="r",target="t"}`) {
-		t.Error("an instance and a user are gone, and nothing else")
+	m.Retain(Known{Places: map[Place]bool{{Route: "r", Target: "t", Instance: "j"}: true}})
+	if got := scrape(m); strings.Contains(got, `target_instance="i"`) || strings.Contains(got, "alice") || strings.Contains(got, "jev") || !strings.Contains(got, `gen_ai_server_request_duration_seconds_count{route="r",target="t"}`) {
+		t.Error("an instance, a user and a provider are gone, and nothing else")
 	}
 	m.Request(&Request{Route: "r", Target: "t", Instance: "j", Status: 200, OutcomeName: "ok"})
-	m.Retain(nil, nil)
+	m.Retain(Known{})
 	if text := scrape(m); strings.Contains(text, `route="r"`) {
 		t.Error("the series of a route that is gone are still there")
 	}

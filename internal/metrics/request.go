@@ -143,23 +143,23 @@ func (m *Metrics) count(r *Request) {
 		n    int64
 	}{{"input", r.Tokens.Input}, {"output", r.Tokens.Output}, {"cached", r.Tokens.Cached}, {"reasoning", r.Tokens.Reasoning}} {
 		if t.n > 0 {
-			m.know(r.User)
+			m.know(m.users, r.User)
 			m.tokens.WithLabelValues(r.Route, r.Target, r.User, t.kind).Add(float64(t.n))
 		}
 	}
 }
 
-// know remembers a user whose tokens are counted.
-func (m *Metrics) know(user string) {
-	if user == "" {
+// know remembers a name for which something is counted. Names is one of the maps of m.
+func (m *Metrics) know(names map[string]bool, name string) {
+	if name == "" {
 		return
 	}
 	m.mu.RLock()
-	known := m.users[user]
+	known := names[name]
 	m.mu.RUnlock()
 	if !known {
 		m.mu.Lock()
-		m.users[user] = true
+		names[name] = true
 		m.mu.Unlock()
 	}
 }

@@ -2,9 +2,17 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Retain drops the series of what the configuration no longer has: places where requests may be served, and users. Were
-// they kept, a configuration that changes names now and then would make series for ever.
-func (m *Metrics) Retain(places map[Place]bool, users map[string]bool) {
+// Known is what the configuration has that series are made of.
+type Known struct {
+	Places    map[Place]bool // where requests may be served
+	Users     map[string]bool
+	Providers map[string]bool
+}
+
+// Retain drops the series of what the configuration no longer has. Were they kept, a configuration that changes names now
+// and then would make series for ever.
+func (m *Metrics) Retain(known Known) {
+	places := known.Places
 	routes, targets, instances := map[string]bool{"": true}, map[Place]bool{}, map[Place]bool{}
 	for p := range places {
 		routes[p.Route] = true
@@ -30,9 +38,15 @@ func (m *Metrics) Retain(places map[Place]bool, users map[string]bool) {
 		}
 	}
 	for user := range m.users {
-		if !users[user] {
+		if !known.Users[user] {
 			delete(m.users, user)
 			drop(prometheus.Labels{"user": user}, m.tokens)
+		}
+	}
+	for provider := range m.providers {
+		if !known.Providers[provider] {
+			delete(m.providers, provider)
+			drop(prometheus.Labels{"provider": provider}, m.decisions, m.decisionTime)
 		}
 	}
 }

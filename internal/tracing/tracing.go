@@ -5,8 +5,11 @@ package tracing
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -24,13 +27,38 @@ type Tracer struct {
 	tracer   trace.Tracer
 }
 
+// Wanted reports whether the environment names a collector, by the variables of the OpenTelemetry specification. The
+// exporter would send to another one than an endpoint that it can't read, so that is an error.
+func Wanted(lookupEnv func(string) (string, bool)) (bool, error) {
+	value := func(name string) string {
+		v, _ := lookupEnv(name)
+		return v
+	}
+	if strings.EqualFold(value("OTEL_SDK_DISABLED"), "true") || value("OTEL_TRACES_EXPORTER") == "none" {
+		return false, nil
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
+		endpoint := value(name)
+		if endpoint == "" {
+			continue
+		}
+		if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return false, fmt.Errorf("%s: %.100q is not a URL such as http://127.0.0.1:4318", name, endpoint)
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
 // New returns a tracer that sends to the collector which the OTEL_EXPORTER_OTLP_ environment variables describe, as the
-// OpenTelemetry specification of the OTLP exporter lists them, over HTTP. Close must be called.
-func New(ctx context.Context, version string) (*Tracer, error) {
+// OpenTelemetry specification of the OTLP exporter lists them, over HTTP. What goes wrong later is told to failed, which
+// serves the whole process. Close must be called.
+func New(ctx context.Context, version string, failed func(error)) (*Tracer, error) {
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("tracing: %w", err)
 	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(failed))
 	return with(sdk.WithBatcher(exporter), version), nil
 }
 
@@ -80,14 +108,14 @@ func (s Span) Attempt(name string, at time.Time) Span {
 // On reports whether there is a span.
 func (s Span) On() bool { return s.span != nil }
 
-// Traceparent returns the header by which an upstream makes its own spans a part of this one.
-func (s Span) Traceparent() string {
+// Context returns the headers by which an upstream makes its own spans a part of this one.
+func (s Span) Context() (traceparent, tracestate string) {
 	if s.span == nil {
-		return ""
+		return "", ""
 	}
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(s.ctx, carrier)
-	return carrier["traceparent"]
+	return carrier["traceparent"], carrier["tracestate"]
 }
 
 // Name renames the span, once more is known.
