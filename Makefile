@@ -14,7 +14,7 @@ REQUESTS ?= 20000
 IMAGE   ?= gpustack-gateway:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build console test lint bench fuzz chaos soak image test-agents test-console clients browser screenshots
+.PHONY: help run build console test lint bench microbench fuzz chaos soak image test-agents test-console clients browser screenshots
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,7 +56,10 @@ lint: ## Check formatting, vet, lint rules and go.mod
 	$(LINT) run
 	$(GO) mod tidy -diff
 
-bench: ## Run the Go benchmarks
+bench: build ## Measure the gateway beside nginx, HAProxy and others: an hour on a quiet machine (ARGS='-only cpu')
+	$(GO) run ./internal/bench $(ARGS)
+
+microbench: ## Run the Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 fuzz: ## Run each fuzz target for FUZZTIME (30s)
